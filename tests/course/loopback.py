@@ -1,7 +1,6 @@
 """A small web server on 127.0.0.1 that can misbehave the way real ones do, and counts bytes."""
 
 import threading
-import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
@@ -14,13 +13,12 @@ class File:
     """A file on the server and how it is served.
 
     `faults` are used up one a request: ("status", 503), ("cut", bytes) breaks off after so many,
-    ("stall", seconds) is silent first, ("late", bytes) begins so much too late.
+    ("stall", 0) is silent for as long as the server runs, ("late", bytes) begins so much too late.
     """
 
     data: bytes
     ranges: bool = True
     content_type: str = "application/octet-stream"
-    pause: float = 0.0  # after each piece: a slow line
     faults: list[tuple[str, float]] = field(default_factory=list)
 
 
@@ -36,6 +34,7 @@ class Server:
         self.requests: list[tuple[str, str | None]] = []
         self.served = 0
         self.lock = threading.Lock()
+        self.ended = threading.Event()
         handler = type("BoundHandler", (Handler,), {"course_server": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._http.daemon_threads = True
@@ -46,6 +45,7 @@ class Server:
         return self
 
     def __exit__(self, *error):
+        self.ended.set()
         self._http.shutdown()
         self._http.server_close()
 
@@ -70,7 +70,8 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         if fault == "stall":
-            time.sleep(value)
+            server.ended.wait()
+            return
         first, last = 0, len(file.data) - 1
         if is_part := file.ranges and asked is not None:
             begin, _, end = asked.removeprefix("bytes=").partition("-")
@@ -90,7 +91,6 @@ class Handler(BaseHTTPRequestHandler):
                 return
             with server.lock:
                 server.served += len(body[at : at + PIECE])
-            time.sleep(file.pause)
 
     def log_message(self, *message):
         """Keep quiet."""

@@ -109,7 +109,7 @@ def poor(tmp_path) -> dict:
     told = str(tmp_path / "told")
     own = {"PYTHONPATH": str(tmp_path / "site"), "SOCKETS_TOLD": told, "PATH": str(tmp_path)}
     lacking = "fcntl pwd grp termios fork setsid killpg O_NOFOLLOW"
-    return {"env": {**os.environ, **own, "LACKING": lacking}, "timeout": 300}
+    return {"env": {**os.environ, **own, "LACKING": lacking}, "timeout": 900}
 
 
 def test_the_commands_of_every_day_need_little(checkout, poor, tmp_path):
@@ -150,10 +150,10 @@ def test_a_console_that_knows_few_letters_shows_everything(half_done):
     (half_done / "exercises" / "lookup.py").write_text("x = 'Привет", encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     shown = [["show", "offset_rotation"], ["check", "1", "2", "--exit-zero"]]
-    said = assert_all_fine(run_all(half_done, shown, env=environment, timeout=300), 2, "cp1252")
+    said = assert_all_fine(run_all(half_done, shown, env=environment, timeout=900), 2, "cp1252")
     assert "blocks of 2 × 2 on the diagonal" in said
     files = ["tests/test_lookup.py", "tests/test_permutation.py"]
-    by_pytest = run(half_done, "-m", "pytest", "-q", *files, env=environment, timeout=300)
+    by_pytest = run(half_done, "-m", "pytest", "-q", *files, env=environment, timeout=900)
     for page in (said, by_pytest.stdout.decode("cp1252")):
         assert "exercises/lookup.py" in page
         assert "x = '??????" in page  # the line as far as the console can show it
@@ -176,14 +176,14 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     assert b"\r\n" in (clone / "exercises" / "rope.py").read_bytes()
     assert b"\r\n" not in (clone / "datasets.sh").read_bytes()  # bash takes no other line ends
     commands = [["build", "--check"], ["build"], ["check", "2", "--exit-zero"], *DAILY]
-    said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    said = assert_all_fine(run_all(clone, commands, timeout=900), len(commands))
     assert "\n    def toy_attention(x: Tensor) -> Tensor:" in said.replace("\r\n", "\n")
     source = (clone / "solutions" / "rope.py").read_bytes()
     assert b"\r\n" in source
     (clone / "exercises" / "rope.py").write_bytes(source)
     commands = [["check", "rope"], ["submit"], ["show", "ntk_base", "--solution"]]
     commands += [["reset", "rope"]]
-    said = assert_all_fine(run_all(clone, commands, timeout=300), len(commands))
+    said = assert_all_fine(run_all(clone, commands, timeout=900), len(commands))
     assert all_points("rope") in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
         assert opened.read("exercises/rope.py") == source

@@ -159,7 +159,7 @@ def run_first_cell(place, where: str, source: str) -> str:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -20,6 +20,8 @@ from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.loading import load_module
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 
 @pytest.fixture(scope="module")
 def cases():

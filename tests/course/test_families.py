@@ -18,6 +18,8 @@ from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.outcomes import StudentError
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 
 @pytest.fixture(scope="module")
 def cases():

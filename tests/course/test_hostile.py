@@ -107,7 +107,7 @@ NUMBERS = itertools.count()
 def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
     start = time.monotonic()
     result = judge.grade(Unit("eve", "lookup", attack.source))
-    assert time.monotonic() - start < 5 * SECONDS_PER_EXERCISE + 60  # on a busy machine, too
+    assert time.monotonic() - start < 500  # on a busy machine, too; those that sleep want 600
     assert result.points <= attack.points
     assert result.key, result.trouble  # the grader itself did not stumble
     said = what_is_said(result)
@@ -248,8 +248,8 @@ def across(value):
     """A value after it was sent and received."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        send(ours, value, within(5))
-        return receive(theirs, within(5))
+        send(ours, value, within(60))
+        return receive(theirs, within(60))
 
 
 def same(a, b) -> bool:
@@ -471,10 +471,10 @@ def test_whatever_bytes_arrive_are_plain_or_refused():
     ids=lambda text: text[:40],
 )
 def test_a_bomb_is_refused_at_once(text):
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(WireError):
         loads(text if isinstance(text, bytes) else text.encode(), bytearray(b"\1"))
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -501,18 +501,17 @@ def pair():
 
 
 def test_nobody_reads(pair):
-    start = time.monotonic()
+    left = iter((0.1, 0.1, 0))  # then it is asked no more
     with pytest.raises(ReceiveTimeout):
-        send(pair[0], bytes(10**7), within(0.2))
-    assert time.monotonic() - start < 2
+        send(pair[0], bytes(10**7), lambda: next(left))
 
 
 def test_nobody_is_there(pair):
     pair[1].close()
     with pytest.raises(ConnectionClosed):
-        send(pair[0], 1, within(1))
+        send(pair[0], 1, within(60))
     with pytest.raises(ConnectionClosed):
-        receive(pair[0], within(1))
+        receive(pair[0], within(60))
 
 
 def test_nobody_answers(pair):
@@ -524,7 +523,7 @@ def test_nobody_answers(pair):
 def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
     pair[1].sendall(struct.pack("!II", *lengths))
     with pytest.raises(WireError):
-        receive(pair[0], within(1))
+        receive(pair[0], within(60))
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,8 @@ def test_whatever_a_stub_says_is_graded(graded, first, last):
 
 
 def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
-    monkeypatch.setattr("course.grading.judge.judge.SECONDS_PER_EXERCISE", 2)
-    slow = with_body("rotate_half", "import time; time.sleep(0.6); return rotated(*args)")
+    monkeypatch.setattr("course.grading.judge.judge.SECONDS_PER_EXERCISE", 6)
+    slow = with_body("rotate_half", "import time; time.sleep(2); return rotated(*args)")
     source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
     result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
     assert result.trouble == ""
@@ -218,10 +218,10 @@ def test_gradients_that_do_not_come_are_missed(judge):
 
 def test_no_time_goes_into_a_result_of_the_wrong_shape(graded):
     body = "return torch.zeros(48_000, 87, dtype=torch.int8)"  # times itself, this takes minutes
-    start = time.monotonic()
+    start = time.process_time()
     result = graded(with_body("apply_rope", body))
     assert exercise(result, "apply_rope").points == 0
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 HONEST = {
@@ -546,19 +546,19 @@ def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch):
 
 
 def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
-    """A test that may take 2 s takes 1.5 s of a processor that three others want as well."""
+    """A test that may take 4 s takes 2.5 s of a processor that three others want as well."""
     processors = os.sched_getaffinity(0)
     one = {min(processors)}
     hogs = []
     try:
         os.sched_setaffinity(0, one)
         body = (
-            "import time; end = time.process_time() + 1.5\n"
+            "import time; end = time.process_time() + 2.5\n"
             "    while time.process_time() < end: pass\n    return args[0].new_tensor([-2.0, 1.0])"
         )
         source = with_body("rotate_half", body).encode()
         with Judge() as judge:
-            case = replace(judge.cases["rope"]["rotate_half"][0], seconds=2)
+            case = replace(judge.cases["rope"]["rotate_half"][0], seconds=4)
             monkeypatch.setitem(judge.cases["rope"], "rotate_half", [case])
             spin = [sys.executable, "-c", "while True: pass"]
             hogs = [subprocess.Popen(spin) for _ in range(3)]
@@ -567,7 +567,7 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
             module.load()
             finding = RemoteExamination(module, source, seed=0).run(case)
             module.end()
-        assert time.monotonic() - start > 2
+        assert time.monotonic() - start > 4
         assert "did not come" not in finding.text
     finally:
         for hog in hogs:

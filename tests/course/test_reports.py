@@ -644,7 +644,7 @@ def test_a_class_of_500_is_one_page_below_250_kb_a_lesson_and_quick():
     notes = {one.student: (f"note of {one.student} {'of many words ' * 50}",) for one in many}
     page = overview_page(grades(*many, notes=notes))
     assert len(page.encode("utf-8")) < 250_000 * len(lessons())
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 10
 
 
 def test_every_file_is_replaced_in_one_step(tmp_path, monkeypatch):

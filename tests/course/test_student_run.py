@@ -201,6 +201,9 @@ def test_corners_are_run_only_once_the_idea_is_right():
 )
 def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
     """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
+    right = load_module(find_lesson("rope").module("solutions"))
+    assert Examination(Executor(right)).run(cases[0]).status == "passed"  # the first time is slow
     source = f"{SOLUTION}\n\n{slow}\n".encode()
     module = run_module(source, ROOT / "exercises" / "rope.py")
     examination = Examination(Executor(module), source)
@@ -210,8 +213,7 @@ def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
         "attempt",
         lambda self, case, others=(): lent.append(others) or attempt(self, case, others),
     )
-    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
-    finding = examination.run(replace(cases[0], seconds=0.5))
+    finding = examination.run(replace(cases[0], seconds=1))
     assert len(lent) == tries
     assert finding.status == ("wrong" if tries == 1 else "passed")
 

@@ -962,9 +962,9 @@ def test_names_longer_than_any_disk_has_are_read_at_once(tmp_path):
     (tmp_path / "class.zip").write_bytes(
         zipped([("bob/rope.py", ""), *((name, "") for name in names)])
     )
-    start = time.monotonic()
+    start = time.process_time()
     list(read_submissions(tmp_path / "class.zip"))
-    assert time.monotonic() - start < 5  # it took 18 s
+    assert time.process_time() - start < 5  # it took 18 s
 
 
 def test_pipes_do_not_block(tmp_path):
