@@ -191,7 +191,7 @@ def chromium():
     pytest.importorskip("playwright", reason='pip install -e ".[browser]" brings Playwright')
     from playwright.sync_api import sync_playwright
 
-    flags = ("--no-sandbox", "--disable-gpu", "--no-first-run")
+    flags = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
     silent = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
     with sync_playwright() as playwright:
         program = shutil.which("chromium") or playwright.chromium.executable_path
