@@ -179,7 +179,7 @@ def _print_answer(
     show.flush()
     said = f"{speed:.0f} tokens per second."
     if conversation.is_cut and not is_stopped():
-        said += f" It had more to say, but it writes at most {N_WRITTEN} tokens at a time."
+        said += f" The model had more to say, but writes at most {N_WRITTEN} tokens at a time."
     click.echo(f"\n\n{filled(said)}")
 
 
