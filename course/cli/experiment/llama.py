@@ -231,8 +231,9 @@ def _print_mine() -> None:
     click.echo(f"{said}\n\n{BEGINNING} ...")
     click.echo(_indented(mine.goes_on))
     yours = [name for name, source in mine.sources.items() if source == "yours"]
-    rest = "The rest is borrowed from the reference." if len(yours) < len(mine.sources) else ""
-    said = f"Yours: {', '.join(yours) or 'nothing yet'}. {rest}".rstrip()
+    said = f"Yours: {', '.join(yours) or 'nothing yet'}."
+    if len(yours) < len(mine.sources):
+        said += f" {'The rest' if yours else 'Everything'} is borrowed from the reference."
     click.echo(f"\n{filled(said)}")
 
 
