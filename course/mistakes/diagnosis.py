@@ -32,7 +32,7 @@ import torch
 
 from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast
-from course.mistakes.families import CAUSES, CHECKS, families
+from course.mistakes.families import CAUSES, SHOWS, families
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
@@ -43,20 +43,16 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS_FOR_ONE = 0.2
-"""When the processor has worked so long on one exercise, no further mistake is tried.
+SECONDS, MOST_SECONDS, TRIES = 0.1, 0.4, 60
+"""How long the processor works on one exercise: longer, but not for ever, where tests are slow.
 
-The lesson's own have as long again to show which of them may be one of two.
-"""
-
-SECONDS_FOR_TWO = 0.1
-"""When it has worked so long on pairs of mistakes, no further pair is tried.
-
-After half as long again, no further mistake is tried that may explain a part.
+Then it takes as long as so many first runs of a failing test. A quarter of it goes to pairs of the
+lesson's own mistakes at most; an eighth more to what may explain a part.
 """
 
 PATIENTLY = 600.0, 0.3
-"""Both where a mistake is tried once for many diagnoses: in trials, and when a class is graded."""
+"""The seconds for one mistake, and for two at once, where each mistake is tried once for many
+diagnoses: in trials, and when a class is graded."""
 
 _SECONDS_OF_ALL_TESTS = 0.3
 """When all tests of an exercise take longer, no mistake of a family is tried on all of them."""
@@ -173,13 +169,35 @@ class KnownMistakes:
         found = families(self._cases[0].lesson, self._cases[0].exercise)
         return [KnownMistake(one, self._cases, self._seed) for one in found]
 
-    def of_families_within(self, seconds: float) -> list[KnownMistake]:
-        """Return those that can be tried, if all tests take so long.
+    def of_families_that_show(self, symptoms: set[str], seconds: float) -> list[KnownMistake]:
+        """Return those that may show in such symptoms, and can be tried.
 
-        One that remembers has to be tried on all of them, in order.
+        One that remembers has to be tried on all tests, in order, which take so many seconds.
         """
         is_short = seconds < _SECONDS_OF_ALL_TESTS
-        return [one for one in self.of_families if is_short or one.mistake.forget is None]
+        return [
+            one
+            for one in self.of_families
+            if (is_short or one.mistake.forget is None)
+            and SHOWS.get(one.mistake.family) in (None, *symptoms)
+        ]
+
+    def symptoms(self, seen: Finding) -> set[str]:
+        """Return in what a failure shows, as in `SHOWS`, when the reference is tried as well."""
+        with warnings.catch_warnings(action="ignore"), briefly():
+            right = self._right.attempt(seen.case).trace
+        if any(isinstance(one, StudentError) for one in right) or _may_be_a_refusal(seen):
+            return {"refusal"}
+        right = right[: len(seen.trace)]
+        if _outline(right) != _outline(seen.trace):
+            return {"form"}
+        return {"values", "precision"} if _are_near(right, seen.trace) else {"values"}
+
+    @functools.cached_property
+    def _right(self) -> Examination:
+        case = self._cases[0]
+        right = Variant(case.lesson, case.exercise, "the reference")
+        return Examination(Executor(right.module()), seed=self._seed)
 
     def pair(self, one: KnownMistake, other: KnownMistake) -> KnownMistake | None:
         """Return two mistakes made at once, if they can be."""
@@ -204,12 +222,13 @@ def diagnoser(seed: int) -> Diagnose:
 def diagnose(
     findings: Sequence[Finding],
     known: KnownMistakes,
-    seconds: tuple[float, float] = (SECONDS_FOR_ONE, SECONDS_FOR_TWO),
+    seconds: tuple[float, float] | None = None,
 ) -> Diagnosis | None:
     """Return what explains the findings of one exercise, or None.
 
     Args:
-        seconds: of the processor, to look for one mistake, and for two at once.
+        seconds: of the processor, to look for one mistake, and for two at once; by default, what
+            a student waits for.
     """
     if any(isinstance(finding.failure, Stopped) for finding in findings):
         return None
@@ -221,8 +240,19 @@ def diagnose(
     )
     if not wrong:
         return None
+    for one in wrong:
+        if one.passes_with:
+            name = one.case.exercise
+            says = f"With a correct {one.passes_with} in place of yours, {name} passes this test."
+            return Diagnosis(says, f"Begin with your {one.passes_with}.", (one.case.name,), True)
     must_pass = [one.case for one in passed]
     corners = [one.case for one in findings if one.status == Status.NOT_RUN]
+    sample = _sample(wrong)
+    start = time.process_time()
+    symptoms = set().union(*map(known.symptoms, sample))
+    spent = time.process_time() - start
+    limit = min(max(SECONDS, TRIES * spent / len(sample)), MOST_SECONDS)
+    seconds = seconds or (limit - spent, limit / 4)
     in_time = _within(seconds[0])
     of_families: list[KnownMistake] = []
 
@@ -234,18 +264,17 @@ def diagnose(
     agreeing = set()
     for candidates in (known.singles, of_families):
         if candidates is of_families:  # made only now: mostly it is one of the lesson's own
-            of_families += known.of_families_within(sum(one.seconds for one in findings))
-            if not any(map(_is_of_a_check, wrong)):
-                of_families[:] = [one for one in of_families if one.mistake.family not in CHECKS]
+            seconds_of_tests = sum(one.seconds for one in findings)
+            of_families += known.of_families_that_show(symptoms, seconds_of_tests)
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
         agreeing.update(agree)
         whole = alone(agree)
         if whole:
             return _named(whole, wrong, another=False) or _explained_error(findings)
-    sample, evidence = _sample(wrong), {}
-    for candidates, is_early in ((known.singles, _within(seconds[0])), (of_families, in_time)):
+    evidence: dict[KnownMistake, list[int]] = {}
+    for candidates in (known.singles, of_families):
         for one in sorted(candidates, key=lambda one: one not in agreeing):
-            if one not in agreeing and not is_early():
+            if one not in agreeing and not in_time():
                 break
             found = _evidence(one, sample)
             if max(found) == _PASSES and len(sample) == len(wrong):
@@ -304,13 +333,42 @@ def _explained(
     return explained if enough and known.passes(must_pass) else []
 
 
-def _is_of_a_check(seen: Finding) -> bool:
-    """Return whether a check may be behind a failure: it decides what is refused, not a value.
+def _may_be_a_refusal(seen: Finding) -> bool:
+    """Return whether the student's code may have refused what is right.
 
     PyTorch's own errors are RuntimeErrors; no check of the course raises one.
     """
-    kinds = seen.failure.kinds if isinstance(seen.failure, StudentError) else ()
-    return not seen.mismatches and kinds[:1] != ("RuntimeError",)
+    kinds = seen.failure.kinds if isinstance(seen.failure, StudentError) else ("RuntimeError",)
+    return kinds[0] != "RuntimeError"
+
+
+def _are_near(right: Any, seen: Any) -> bool:
+    """Return whether a quarter of the numbers are within a tenth of those on the left."""
+    of_right, of_seen = (torch.cat([torch.empty(0), *_floats(one)]) for one in (right, seen))
+    near = (of_right - of_seen).abs() <= 0.1 * of_right.abs()
+    return int(near.sum()) >= len(near) / 4
+
+
+def _floats(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the floating numbers in a value, (N,) each."""
+    if isinstance(value, dict | list | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _floats(one)
+    elif isinstance(value, torch.Tensor) and value.is_floating_point() and not value.is_meta:
+        yield value.float().flatten()
+    elif isinstance(value, float):
+        yield torch.tensor([value])
+
+
+def _outline(value: Any) -> Any:
+    """Return what is left of a value without its numbers: shapes, dtypes, devices and kinds."""
+    if isinstance(value, dict | list | tuple):
+        return [_outline(one) for one in (value.values() if isinstance(value, dict) else value)]
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.dtype, value.device
+    if isinstance(value, StudentError):
+        return value.kinds[0]
+    return value if isinstance(value, str) else type(value)
 
 
 def _is_telling(seen: Finding) -> bool:

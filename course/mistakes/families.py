@@ -197,7 +197,8 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A check that is missing, in whole or in part, or off by one, or upside down."""
     checks = definition.checks()
     for check in checks:
-        accepts = f"accepts a bad {check.subject} that it should refuse."
+        kinds = " or ".join(check.raises)
+        accepts = f"does not raise {kinds} for every bad {check.subject}."
         look = "Try every value that the docstring refuses, and the last one that is right."
         refuses = f"refuses some {check.subject} that it should accept."
         if not check.test:
@@ -212,7 +213,7 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
         ):
             yield refuses if refuses_more else accepts, look, changes
         yield (
-            f"refuses a right {check.subject}, and accepts a wrong one.",
+            f"refuses a right {check.subject}, and not a wrong one.",
             "When is the condition of your check true?",
             [(definition.span(check.test), f"not ({definition.source(check.test)})")],
         )
@@ -406,22 +407,16 @@ _FLOAT32 = "rounds to float32 on the way, which is too coarse for what it is giv
 _STAYS = "computes in float32 and stays there."
 _16_BITS = "rounds to 16 bits on the way, which hold two or three digits."
 
-_OF_TENSORS = {
+_FORMS = {
     "always returns float32.": (_DTYPE, ["one.float()"]),
     "always returns float64.": (_DTYPE, ["one.double()"]),
     "returns 16-bit floats.": (_DTYPE, ["one.bfloat16()", "one.half()"]),
     "returns whole numbers.": (_DTYPE, ["one.long()", "one.int()", "one.round()"]),
     "returns integers of another width than int64.": (_DTYPE, ["one.int()", "one.to(torch.uint8)"]),
-    _16_BITS: (
-        "Which steps run in bfloat16 or half precision? Which precision do they need?",
-        ["coarse(one, torch.bfloat16)", "coarse(one, torch.half)"],
-    ),
-    _FLOAT32: (_DTYPE, ["coarse(one, torch.float32)"]),
     "makes its result on the CPU, wherever its input is.": (
         "On which device is a new tensor if you don't say it?",
         ["torch.zeros(one.shape, dtype=one.dtype).copy_(one)"],
     ),
-    "cuts its result off from its input: no gradient flows back.": (_GRADIENT, ["one.detach()"]),
     "has an axis too many in its result.": (
         _SHAPE,
         ["one.unsqueeze(0)", "one.unsqueeze(-1)", "one.unsqueeze(1)"],
@@ -435,17 +430,25 @@ _OF_TENSORS = {
         ["one[0]", "one[-1]", "one[:, 0]", "one[:, -1]", "one[..., 0]", "one[..., -1]"],
     ),
     "flattens its result.": (_SHAPE, ["one.flatten()", "one.flatten(0, 1)", "one.flatten(-2)"]),
-    "swaps two axes of its result.": (
-        _SHAPE,
-        ["one.mT", "one.transpose(0, 1)", "one.transpose(0, -1)", "one.transpose(1, 2)"],
-    ),
-    "returns its numbers in another order: two axes are swapped in the order of memory only.": (
-        "What does reshape do to the order of the numbers, and what does transpose do?",
-        ["one.mT.reshape(one.shape)", "one.transpose(0, 1).reshape(one.shape)"],
-    ),
     "returns one entry too few along an axis.": (
         _SHAPE,
         ["one[1:]", "one[:-1]", "one[:, 1:]", "one[:, :-1]", "one[..., 1:]", "one[..., :-1]"],
+    ),
+    "returns a list or an array instead of a tensor.": (
+        "What is the type of your result?",
+        ["one.tolist()", "one.detach().numpy()"],
+    ),
+    "returns a number that is no tensor any more, so no gradient flows back.": (
+        _GRADIENT,
+        ["one.item()"],
+    ),
+}
+"""What shows in the shape, dtype, device or type of a result."""
+
+_VALUES = {
+    "returns its numbers in another order: two axes are swapped in the order of memory only.": (
+        "What does reshape do to the order of the numbers, and what does transpose do?",
+        ["one.mT.reshape(one.shape)", "one.transpose(0, 1).reshape(one.shape)"],
     ),
     "leaves the first or the last entry along an axis at 0.": (
         "Which entries do your loops and slices reach? Look at the first and the last one.",
@@ -465,17 +468,23 @@ _OF_TENSORS = {
         "What is the length of a row of your result?",
         ["torch.nn.functional.normalize(one, dim=-1)"],
     ),
-    "returns a list or an array instead of a tensor.": (
-        "What is the type of your result?",
-        ["one.tolist()", "one.detach().numpy()"],
-    ),
-    "returns a number that is no tensor any more, so no gradient flows back.": (
-        _GRADIENT,
-        ["one.item()"],
-    ),
     "returns each of its numbers plus 1, or minus 1.": (
         "Where do you count from?",
         ["one + 1", "one - 1"],
+    ),
+}
+"""What shows in the numbers of a result alone."""
+
+_OF_TENSORS = {
+    _16_BITS: (
+        "Which steps run in bfloat16 or half precision? Which precision do they need?",
+        ["coarse(one, torch.bfloat16)", "coarse(one, torch.half)"],
+    ),
+    _FLOAT32: (_DTYPE, ["coarse(one, torch.float32)"]),
+    "cuts its result off from its input: no gradient flows back.": (_GRADIENT, ["one.detach()"]),
+    "swaps two axes of its result.": (
+        _SHAPE,
+        ["one.mT", "one.transpose(0, 1)", "one.transpose(0, -1)", "one.transpose(1, 2)"],
     ),
 }
 
@@ -515,7 +524,24 @@ def _results(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             "How many values does the docstring return?",
             definition.replaced_results("({})[0]"),
         )
-    known = _OF_TENSORS if "Tensor" in annotation else _OF_NUMBERS
+    yield from _of_each_result(definition, _OF_TENSORS if "Tensor" in annotation else _OF_NUMBERS)
+
+
+def _forms(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
+    """A result of another shape, dtype, device or type."""
+    if "Tensor" in ast.unparse(definition.main.returns or ast.Constant("")):
+        yield from _of_each_result(definition, _FORMS)
+
+
+def _values(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
+    """A result with other numbers in the right form."""
+    if "Tensor" in ast.unparse(definition.main.returns or ast.Constant("")):
+        yield from _of_each_result(definition, _VALUES)
+
+
+def _of_each_result(
+    definition: Definition, known: dict[str, tuple[str, list[str]]]
+) -> Iterator[tuple[str, str, Changes]]:
     for says, (look, templates) in known.items():
         for template in templates:
             changes = definition.replaced_results(f"each(lambda one: {template}, ({{}}))")
@@ -582,7 +608,16 @@ def _inputs(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 
 def _coarse(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A step in a dtype that is too coarse."""
+    """A step that is rounded to a dtype that is too coarse."""
+    yield from _rounded(definition, stays=False)
+
+
+def _staying(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
+    """A step in a dtype that is too coarse, and what follows from it as well."""
+    yield from _rounded(definition, stays=True)
+
+
+def _rounded(definition: Definition, stays: bool) -> Iterator[tuple[str, str, Changes]]:
     assigned = [one.value for one in definition.expressions(ast.Assign)]
     powers = [
         one for one in definition.expressions(ast.BinOp) if isinstance(one.op, ast.Pow | ast.Div)
@@ -601,7 +636,7 @@ def _coarse(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
         if not isinstance(one, ast.Tuple) and "nn." not in definition.source(one)
     ]
     steps = list({definition.span(one): one for one in steps}.values())
-    for dtype, stays in itertools.product(("bfloat16", "half", "float32"), (False, True)):
+    for dtype in ("bfloat16", "half", "float32"):
         says = _16_BITS
         if dtype == "float32":
             says = _STAYS if stays else "computes in float32 where that is too coarse."
@@ -812,10 +847,13 @@ _ARITHMETIC = {
     },
     ast.MatMult: {
         "multiplies two matrices in the wrong order.": ["({1} @ {0})"],
-        "multiplies number by number, which adds nothing up.": ["({0} * {1})"],
+        "multiplies number by number, which adds nothing up.": ["({0} * {1})", "({0} * {2})"],
     },
 }
-"""What goes wrong, and how it is written; it names an operand only if that is an argument."""
+"""What goes wrong, and how it is written; it names an operand only if that is an argument.
+
+{2} is the right operand without its transposition.
+"""
 
 
 def _arithmetic(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
@@ -823,6 +861,7 @@ def _arithmetic(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     arguments = {name for name, _, _ in definition.parameters(definition.main)}
     for one in definition.expressions(ast.BinOp):
         operands = [definition.source(side) for side in (one.left, one.right)]
+        operands.append(re.sub(r"\.(m?T|(transpose|swapaxes)\([^()]*\))$", "", operands[1]))
         for says, templates in _ARITHMETIC.get(type(one.op), {}).items():
             named = [operand for at, operand in enumerate(operands) if f"{{{at}}}" in says]
             if not arguments.issuperset(named):
@@ -950,20 +989,29 @@ _FAMILIES: list[Family] = [
     _ignored,
     _inputs,
     _results,
+    _forms,
+    _values,
     _modules,
     _left_out,
     _keywords,
-    _coarse,
     _swapped,
     _other_default,
     _counting,
     _arithmetic,
+    _coarse,
+    _staying,
 ]
 
-CHECKS = frozenset(family.__name__ for family in (_unchecked, _wrong_error, _all_checks))
-"""The families that change what an exercise refuses, and no value that it returns."""
+SHOWS = {
+    **dict.fromkeys(("_unchecked", "_wrong_error", "_all_checks"), "refusal"),
+    **dict.fromkeys(("_forms", "_staying"), "form"),
+    "_values": "values",
+    "_coarse": "precision",
+}
+"""In what the mistakes of a family show: what is refused, forms, numbers, or their last digits."""
 
 CAUSES = frozenset(
-    family.__name__ for family in (_inputs, _left_out, _keywords, _coarse, _counting, _arithmetic)
+    family.__name__
+    for family in (_inputs, _left_out, _keywords, _coarse, _staying, _counting, _arithmetic)
 )
 """The families that name a step within a body; the others say what is seen from outside."""

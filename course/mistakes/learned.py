@@ -501,7 +501,7 @@ mistake(
 )
 mistake(
     {"ids = ids.long()": "ids = ids[:, : len(self.pos_emb.weight)].long()"},
-    says="GPTEmbedding accepts a sentence that is too long.",
+    says="GPTEmbedding raises no ValueError for a sentence that is too long.",
     look="What happens to the tokens beyond block_size, and what should?",
 )
 mistake(

@@ -210,7 +210,7 @@ mistake(
 )
 mistake(
     {"if n_heads % n_kv_heads:": "if n_heads < n_kv_heads:"},
-    says="GroupedQueryAttention accepts key heads that cannot be shared evenly.",
+    says="GroupedQueryAttention raises no ValueError for key heads that cannot be shared evenly.",
     look="Can six query heads share four key heads?",
 )
 mistake(

@@ -233,7 +233,7 @@ mistake(
 )
 mistake(
     {"beta_fast <= beta_slow": "beta_fast == beta_slow"},
-    says="yarn_frequencies accepts bounds that are equal, or in the wrong order.",
+    says="yarn_frequencies raises no ValueError for bounds that are equal, or in the wrong order.",
     look="What is the width of the ramp for `beta_fast` = `beta_slow`, and what below?",
 )
 mistake(
@@ -497,7 +497,7 @@ mistake(
 mistake(
     {"0 <= rotary_dim <= head_dim": "0 <= rotary_dim <= head_dim + 2"},
     {"        if rotary": "        rotary_dim = min(rotary_dim, head_dim)\n        if rotary"},
-    says="PartialRotary accepts more features to rotate than there are.",
+    says="PartialRotary raises no ValueError for more features to rotate than there are.",
     look="What should happen for rotary_dim = 8 with head_dim = 6?",
 )
 mistake(
@@ -509,7 +509,7 @@ mistake(
 mistake(
     {_MADE: "RotaryEmbedding(2 * max_seq_len, rotary_dim, base)"},
     {_FIRST + ", offset": f"{_FIRST}, max(offset, 0)"},
-    says="PartialRotary accepts positions below 0 or from max_seq_len on.",
+    says="PartialRotary raises no ValueError for positions below 0 or from max_seq_len on.",
     look="Who refuses an offset, and what is it told about the number of positions?",
 )
 
@@ -1341,7 +1341,7 @@ mistake(
     {
         "rows.shape != (seq_len,) or": "rows.shape != (seq_len,) and",
     },
-    says="rope_2d accepts rows or columns that are not as many as there are tokens.",
+    says="rope_2d raises no ValueError where rows or columns are not as many as the tokens.",
     look="Which two lengths should be compared with T? What does a single place broadcast to?",
 )
 

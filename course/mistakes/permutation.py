@@ -301,7 +301,7 @@ mistake(
 )
 mistake(
     {"    if ": "    perm = torch.where(perm < 0, perm + len(perm), perm)\n    if "},
-    says="inverse_permutation accepts -1 as the last position.",
+    says="inverse_permutation raises no ValueError for -1 as the last position.",
     look="Does `inverse[-1] = 3` complain?",
 )
 

@@ -593,12 +593,12 @@ mistake(
 )
 mistake(
     {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
-    says="RotaryEmbedding accepts positions that its tables do not hold.",
+    says="RotaryEmbedding raises no ValueError for positions that its tables do not hold.",
     look="Which row number is the last one in the tables? How many rows has table[7:9] of 8?",
 )
 mistake(
     {"!= self": "> self", _BOTH: "*(t[positions, :head_dim] for t in self.buffers())"},
-    says="RotaryEmbedding accepts an x of another width, and leaves the rest to the broadcast.",
+    says="RotaryEmbedding raises no ValueError of its own for an x of another width.",
     look="Which error does an x of another width raise? Are the rates of D right for a smaller D?",
 )
 mistake(
@@ -886,7 +886,7 @@ mistake(
     {**_BY_SLICES, "(2 * n_heads):": "n_heads:"},
     {**_BY_SLICES, "(2 * n_heads):": "2:"},
     {**_BY_SLICES, "if n_rows % (2 * n_heads):": "if False:"},
-    says="interleaved_to_half accepts rows that do not split into heads of even width.",
+    says="interleaved_to_half raises no ValueError for rows that are not heads of an even width.",
     look="By what must the number of rows be divisible: by 2, by n_heads, or by more?",
 )
 mistake(
@@ -1025,7 +1025,7 @@ mistake(
 )
 mistake(
     {"head_dim <= 2": "head_dim == 2"},
-    says="ntk_base accepts a width of 2 or less.",
+    says="ntk_base raises no ValueError for a width of 2 or less.",
     look="What is D - 2 for D = 2, and what for less? Which error should be raised?",
 )
 
@@ -1154,7 +1154,7 @@ mistake(
 mistake(
     {"n_heads & (n_heads - 1)": "n_heads % 2"},
     {"n_heads & (n_heads - 1)": "(n_heads > 1 and n_heads % 2)"},
-    says="alibi_bias accepts every even number of heads as a power of two.",
+    says="alibi_bias takes every even number of heads for a power of two.",
     look="Is 6 a power of two?",
 )
 

@@ -147,7 +147,7 @@ mistake(
     {"check_width(n_embd)": "check_width(n_embd if n_embd % 2 else 2)"},
     {"check_width(n_embd)": "check_width(n_embd or 2)"},
     {"check_width(n_embd)": "n_embd *= n_embd > 0; check_width(n_embd or 2)"},
-    says="inverse_frequencies accepts a width that does not split into pairs.",
+    says="inverse_frequencies raises no ValueError for a width that does not split into pairs.",
     look="What should happen to a sine that has no cosine? Is 0 an even number?",
 )
 
@@ -294,7 +294,7 @@ mistake(
 )
 mistake(
     {"check_width(n_embd)": "n_embd += (odd := n_embd % 2)", "(-2)": "(-2)[:, : n_embd - odd]"},
-    says="sinusoidal_encoding accepts a width that does not split into pairs.",
+    says="sinusoidal_encoding raises no ValueError for a width that does not split into pairs.",
     look="What should happen to a sine that has no cosine?",
 )
 
@@ -694,7 +694,7 @@ mistake(
         "check_width(n_embd)": "odd = n_embd % 2 * (n_embd > 1)\n    n_embd -= odd",
         "dim=-2)": "dim=-2), torch.eye(odd)",
     },
-    says="offset_rotation accepts a width that does not split into pairs.",
+    says="offset_rotation raises no ValueError for a width that does not split into pairs.",
     look="What should happen to a sine that has no cosine?",
 )
 

@@ -375,7 +375,7 @@ mistake(
 )
 mistake(
     {"if counts.min() < 0:": "counts = counts.clamp(min=0)\n    if False:"},
-    says="noise_distribution accepts negative counts.",
+    says="noise_distribution raises no ValueError for negative counts.",
     look="The check was in the stub; what does it look at?",
 )
 mistake(
@@ -1952,7 +1952,7 @@ mistake(
 )
 mistake(
     {"len(fields) < n_embd": "False"},
-    says="parse_glove_line accepts a line with too few numbers.",
+    says="parse_glove_line raises no ValueError for a line with too few numbers.",
     look="What should happen to a line that was cut short?",
     common=True,
 )
@@ -1962,7 +1962,7 @@ mistake(
         '" ".join(fields[:-n_embd])',
         "fields[-n_embd:]",
     ),
-    says="parse_glove_line accepts a line without a word: it counts all fields as numbers.",
+    says="parse_glove_line counts all fields as numbers, and raises no ValueError without a word.",
     look="How many fields does a line with a word and two numbers have at least?",
 )
 mistake(

@@ -2,10 +2,10 @@
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from course.syllabus import Status
+from course.syllabus import Status, find_lesson
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
@@ -15,7 +15,13 @@ from course.testing.executor import Executor
 from course.testing.inputs import Draw
 from course.testing.outcomes import IdeaFirst, NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
-from course.testing.source import definitions, is_still_a_stub, reference_source, used_exercises
+from course.testing.source import (
+    definitions,
+    is_still_a_stub,
+    reference_source,
+    used_exercises,
+    with_called,
+)
 
 SECONDS_ONCE_WRONG = 10
 """How long the tests of an exercise may have taken for more of them to be run after one failed."""
@@ -36,6 +42,8 @@ class Finding:
         mismatches: the value that did not compare as it should, if one did not.
         calls: the calls that it made, in order: the last ones, if there were many.
         seconds: how long it took.
+        passes_with: the exercise with a correct version of which it would have passed, if it is
+            known to be one of those that are never lent.
     """
 
     case: Case
@@ -46,6 +54,7 @@ class Finding:
     mismatches: list[Any] = field(default_factory=list)
     calls: list[Outline] = field(default_factory=list)
     seconds: float = 0.0
+    passes_with: str = ""
 
 
 def drop_tracebacks(finding: Finding) -> None:
@@ -102,6 +111,8 @@ class Examination:
         spent = time.perf_counter() - start
         self._seconds[case.exercise] = self._seconds.get(case.exercise, 0.0) + spent
         if finding.status == Status.WRONG:
+            if case.exercise not in self._failed:
+                finding = replace(finding, passes_with=self._passes_with(case, finding))
             self._failed.add(case.exercise)
             if not case.corner:
                 self._idea_is_wrong.add(case.exercise)
@@ -156,6 +167,16 @@ class Examination:
             if node.lineno <= line <= node.end_lineno
         ]
         return not set(names).intersection(used)
+
+    def _passes_with(self, case: Case, finding: Finding) -> str:
+        """Return which of those that a test is never lent would let it pass; "" if none does."""
+        if isinstance(finding.failure, Stopped | TimedOut):
+            return ""
+        for name in find_lesson(case.lesson).exercise(case.exercise).own:
+            lent = (*with_called(case.lesson, (name,)), *self._lent.get(case.exercise, ()))
+            if self.attempt(case, tuple(dict.fromkeys(lent))).failure is None:
+                return name
+        return ""
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)

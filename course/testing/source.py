@@ -125,7 +125,7 @@ def _reference_of(lesson: str, names: tuple[str, ...]) -> ast.Module:
     body = [node for node in tree.body if getattr(node, "name", "") not in left_out]
     for earlier in [node for node in body if _earlier_lesson(node)]:
         place, stem = body.index(earlier), _earlier_lesson(earlier)
-        body[place : place + 1] = _reference_of(stem, _with_called(stem, _imported(earlier))).body
+        body[place : place + 1] = _reference_of(stem, with_called(stem, _imported(earlier))).body
     return ast.Module(body, type_ignores=[])
 
 
@@ -133,7 +133,7 @@ def _reference_of(lesson: str, names: tuple[str, ...]) -> ast.Module:
 def sources_of_earlier(lesson: str) -> dict[str, str]:
     """Return what a lesson's module imports from earlier ones: by lesson, the reference's text."""
     return {
-        stem: reference_source(stem, _with_called(stem, names))
+        stem: reference_source(stem, with_called(stem, names))
         for stem, names in imported_from_earlier(lesson).items()
     }
 
@@ -161,7 +161,7 @@ def _imported(node: ast.stmt) -> tuple[str, ...]:
     return tuple(alias.name for alias in node.names)
 
 
-def _with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return exercises of a lesson, and those that their references call."""
     called = [one for name in names for one in _called_by_reference(lesson, name)]
     return tuple(dict.fromkeys([*names, *called]))

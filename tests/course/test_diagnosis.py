@@ -165,8 +165,11 @@ def test_of_two_mistakes_the_first_is_shown_where_it_shows(diagnosis_of):
     """Indexing takes uint8 for a mask, and -1 for the last row: each fails a corner."""
     definition = "def lookup(weight, ids):\n    return weight[ids]"
     diagnosis = diagnosis_of("lookup", "lookup", definition)
-    assert "mask" in diagnosis.says
-    assert diagnosis.explains == ("test_tables_and_ids_of_every_dtype",)
+    of_mask = "test_tables_and_ids_of_every_dtype", "mask"
+    of_sign = "test_ids_that_name_no_row_are_refused", "negative"
+    assert [test for test, word in (of_mask, of_sign) if word in diagnosis.says] == [
+        *diagnosis.explains
+    ]
 
 
 def test_a_mistake_that_remembers_is_named(diagnosis_of):
@@ -271,6 +274,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
             failure=None,
             trace=[],
             mismatches=[],
+            passes_with="",
         )
         for n in range(n_wrong)
     ]
@@ -283,7 +287,11 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
             status=Status.WRONG if case in fails else Status.PASSED, trace=[]
         ),
     )
-    all_known = SimpleNamespace(singles=[known], of_families_within=lambda seconds: [])
+    all_known = SimpleNamespace(
+        singles=[known],
+        symptoms=lambda seen: {"values"},
+        of_families_that_show=lambda symptoms, seconds: [],
+    )
     diagnosis = diagnose(wrong, all_known, seconds=(30, 30))
     assert bool(diagnosis) == is_named
 
@@ -460,4 +468,42 @@ def test_no_check_is_blamed_for_an_error_of_pytorch(diagnosis_of):
         "        positions = torch.arange(ids.shape[1])\n"
         "        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))\n",
     )
-    assert told is None or "accepts" not in told.says
+    assert told is None or "every bad" not in told.says
+
+
+def test_a_part_that_is_wrong_and_never_lent_is_named_where_it_is_used():
+    """`Llama` is tested with its own module's parts, so a wrong one fails it."""
+    name = "test_logits_are_products_with_the_rows_of_the_table"
+    cases = [
+        one
+        for one in collect([find_lesson("llama").tests])
+        if one.exercise == "Llama" and one.name.startswith(name)
+    ]
+    edits = {"F.silu(self.gate(x)) * self.up(x)": "self.gate(x) * F.silu(self.up(x))"}
+    module = variant.Variant("llama", "GatedMLP", "", edits).module()
+    exec(reference_text("llama", "Llama"), vars(module))  # one that uses that GatedMLP
+    source = find_lesson("llama").module("solutions").read_bytes()
+    examination = Examination(Executor(module), source)
+    findings = [examination.run(case) for case in cases]
+    told = diagnose(findings, KnownMistakes(cases, seed=0))
+    assert told is not None and "correct GatedMLP" in told.says and told.another
+
+
+@pytest.mark.parametrize(
+    ("edits", "symptom"),
+    [
+        ({"return torch.cat((-x2, x1), dim=-1)": "return torch.cat((x2, x1), dim=-1)"}, "values"),
+        ({"return torch.cat((-x2, x1), dim=-1)": "return torch.cat((-x2, x1), -1)[None]"}, "form"),
+    ],
+)
+def test_what_shows_in_something_else_is_not_tried(cases, edits, symptom):
+    mine = [case for case in cases["rope"] if case.exercise == "rotate_half"]
+    known = KnownMistakes(mine, seed=0)
+    module = variant.Variant("rope", "rotate_half", "", edits).module()
+    seen = Examination(Executor(module)).run(mine[0])
+    symptoms = known.symptoms(seen)
+    assert symptom in symptoms
+    tried = {one.mistake.family for one in known.of_families_that_show(symptoms, 0.0)}
+    assert ("_values" in tried) == (symptom == "values")
+    assert ("_forms" in tried) == (symptom == "form")
+    assert "_arithmetic" in tried

@@ -59,11 +59,11 @@ RESULT = "slopes[:, None, None] * steps_back"
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (CHECK, "if False:", ("accepts", "`n_heads`")),
+        (CHECK, "if False:", ("every bad `n_heads`",)),
         (CHECK, "if n_heads <= 1 or n_heads & (n_heads - 1):", ("refuses", "should accept")),
         (CHECK, f"assert not ({CHECK[3:-1]}), 'wrong'\n    if False:", ("`assert`", "ValueError")),
         ("raise ValueError", "return ValueError", ("returns its ValueError",)),
-        ("raise ValueError(", "return torch.zeros(7), (", ("accepts", "`n_heads`")),
+        ("raise ValueError(", "return torch.zeros(7), (", ("every bad `n_heads`",)),
         (RESULT, f"({RESULT}).double()", ("float64",)),
         (RESULT, f"({RESULT})[None]", ("axis too many",)),
         (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
@@ -80,6 +80,13 @@ def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words)
     [
         ("permutation", "toy_attention", "softmax(dim=-1)", "softmax(dim=1)", "its softmax along"),
         ("rope", "rotate_half", "chunk(2, dim=-1)", "chunk(2, dim=0)", "splits along"),
+        (
+            "permutation",
+            "projected_attention",
+            "queries @ keys.transpose(-2, -1)",
+            "(queries * keys)",
+            "number by number",
+        ),
         (
             "sinusoidal",
             "SinusoidalPositionalEmbedding",
@@ -104,7 +111,7 @@ def _same(text: str, other: str) -> bool:
 
 def test_a_check_that_a_family_says_accepts_too_much_refuses_nothing_right():
     found = families("learned", "LearnedPositionalEmbedding")
-    for one in [one for one in found if "accepts a bad" in one.says]:
+    for one in [one for one in found if "for every bad" in one.says]:
         embedding = one.variant.module().LearnedPositionalEmbedding(7, 2)
         for seq_len in range(8):
             embedding(seq_len)
@@ -175,7 +182,7 @@ def test_a_refusal_is_not_taken_for_one_that_lacks_something_else(monkeypatch):
     findings = [examination.run(case) for case in cases]
     assert sum(one.status == "wrong" for one in findings) == 2
     found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
-    assert found is None or "accepts" not in found.says
+    assert found is None or "every bad" not in found.says
 
 
 def _finding(*arguments: object, raised: bool, wrong: bool = False) -> SimpleNamespace:
