@@ -43,7 +43,7 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS, MOST_SECONDS, TRIES = 0.1, 0.4, 60
+SECONDS, MOST_SECONDS, TRIES = 0.17, 0.35, 60
 """How long the processor works on one exercise: longer, but not for ever, where tests are slow.
 
 Then it takes as long as so many first runs of a failing test. A quarter of it goes to pairs of the
@@ -261,20 +261,20 @@ def diagnose(
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
         return _preferred(_simplest(whole, corners))
 
-    agreeing = set()
-    for candidates in (known.singles, of_families):
+    evidence: dict[KnownMistake, list[int]] = {}
+    of_two: Diagnosis | None = None
+    for candidates, early in ((known.singles, _within(seconds[0] / 2)), (of_families, in_time)):
         if candidates is of_families:  # made only now: mostly it is one of the lesson's own
             seconds_of_tests = sum(one.seconds for one in findings)
             of_families += known.of_families_that_show(symptoms, seconds_of_tests)
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
-        agreeing.update(agree)
         whole = alone(agree)
         if whole:
-            return _named(whole, wrong, another=False) or _explained_error(findings)
-    evidence: dict[KnownMistake, list[int]] = {}
-    for candidates in (known.singles, of_families):
-        for one in sorted(candidates, key=lambda one: one not in agreeing):
-            if one not in agreeing and not in_time():
+            return _named(whole, wrong, another=False) or of_two or _explained_error(findings)
+        if of_two:
+            break
+        for one in sorted(candidates, key=lambda one: one not in agree):
+            if one not in agree and not early():
                 break
             found = _evidence(one, sample)
             if max(found) == _PASSES and len(sample) == len(wrong):
@@ -290,17 +290,20 @@ def diagnose(
             both = known.pair(one, other)
             if both and all(map(both.explains, wrong)) and both.passes(must_pass):
                 likely = [
-                    of_two
-                    for of_two in (one, other)
-                    if of_two.passes(must_pass) and not of_two.passes(seen.case for seen in wrong)
+                    half
+                    for half in (one, other)
+                    if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
                 ]
                 if not likely:  # by chance, two together give what a third one does
                     continue
-                explained = {of_two: _explained(of_two, wrong, must_pass) for of_two in likely}
-                first = max(likely, key=lambda of_two: len(explained[of_two]))
+                explained = {half: _explained(half, wrong, must_pass) for half in likely}
+                first = max(likely, key=lambda half: len(explained[half]))
                 told = explained[first] or [one for one in wrong if first.explains(one)]
                 if told or any(map(_is_telling, wrong)):
-                    return _named([first], told or wrong, another=True)
+                    of_two = _named([first], told or wrong, another=True)
+                    break
+    if of_two:
+        return of_two
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
     in_time = _within(seconds[1] / 2)

@@ -644,6 +644,7 @@ _PROJECTED = "queries, keys, values = x @ w_q.T, x @ w_k.T, x @ w_v.T"
 
 mistake(
     {_PROJECTED: "queries, keys, values = x @ w_q, x @ w_k, x @ w_v"},
+    {"x @ w_q.T, x @ w_k.T": "x @ w_q, x @ w_k"},
     {"x @ w_q.T": "x @ w_q"},
     {"x @ w_k.T": "x @ w_k"},
     {"x @ w_v.T": "x @ w_v"},

@@ -44,6 +44,9 @@ _MEANS = {
     r"shape '\[(.*)\]' is invalid for input of size (\d+)": (
         "The sizes in [{0}] do not multiply to the {1} numbers that there are."
     ),
+    r"cannot reshape tensor of 0 elements": (
+        "Where there are no numbers, PyTorch cannot work out a size of -1: write the size itself."
+    ),
     r"Sizes of tensors must match except in dimension (\d+)": (
         "The parts are joined along axis {0}, and differ along another one. Which axis should grow?"
     ),

@@ -419,7 +419,19 @@ mistake(
     common=True,
 )
 mistake(
+    {
+        _REGISTERED: 'self.register_buffer("rates", inverse_frequencies(n_embd, base).float())',
+        "if seq_len <= len(self.table):": "angles = torch.outer(torch.arange(seq_len).double()"
+        ".to(self.rates.device), self.rates.double())",
+        "    return self.table[:seq_len]": "table = torch.stack((angles.sin(), angles.cos()), -1)",
+        _LONGER: "table.flatten(1).to(self.rates)",
+    },
+    says="SinusoidalPositionalEmbedding keeps its rates in a buffer, which `.to(dtype)` rounds.",
+    look="What does `.to(torch.bfloat16)` do to a rate? How far out does it show?",
+)
+mistake(
     {".to(self.table)": ".to(self.table.dtype)"},
+    {".to(self.table)": ".to(self.table.device)"},
     says="SinusoidalPositionalEmbedding moves later rows only to a device, or only to a dtype.",
     look="What can `.to(...)` take besides a device, or besides a dtype?",
 )

@@ -408,11 +408,35 @@ def _compare(
             raise wrong(f"{what or 'the number'} is not the one it should be", *differs)
     elif type(got) is not type(want):
         raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
+    elif isinstance(want, dict) and got != want:
+        raise wrong(f"{named}{_difference_of_names(got, want)}")
     elif got != want:
         raise wrong(f"{named}the value is not the one it should be")
 
 
+def _difference_of_names(got: dict, want: dict) -> str:
+    """Return in a sentence the first difference between two dicts.
+
+    >>> _difference_of_names({"a": 1, "b": 2}, {"a": 1}), _difference_of_names({}, {"a": 1})
+    ('b should not be there', 'a is missing')
+    >>> _difference_of_names({"b": 1}, {"a": 1}), _difference_of_names({"a": 2}, {"a": 1})
+    ('b is there instead of a', 'a is 2, but should be 1')
+    """
+    too_many, missing = (
+        [name for name in a if name not in b] for a, b in ((got, want), (want, got))
+    )
+    if too_many and missing:
+        return f"{too_many[0]} is there instead of {missing[0]}"
+    if too_many:
+        return f"{too_many[0]} should not be there"
+    if missing:
+        return f"{missing[0]} is missing"
+    name = next(name for name in want if got[name] != want[name])
+    return f"{name} is {show(got[name])}, but should be {show(want[name])}"
+
+
 _PLAIN = (bool, int, float, str)
+
 
 _TRAITS: dict[str, Callable[[Any], str]] = {
     "shape": lambda shape: str(tuple(shape)),
