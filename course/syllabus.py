@@ -181,9 +181,10 @@ def find_exercises(name: str) -> tuple[Exercise, ...]:
     in_lower_case = {one.lower(): exercises for one, exercises in known.items()}
     if wanted.lower() in in_lower_case:
         return in_lower_case[wanted.lower()]
-    close = None if name.isdigit() else closest(wanted, known)
+    short = [one for lesson in lessons() for one in (lesson.stem, *_names_of(lesson))]
+    meant = "" if name.isdigit() else did_you_mean(wanted, known if "." in wanted else short)
     numbered = ", ".join(f"{lesson.number} {lesson.stem}" for lesson in lessons())
-    advice = f'did you mean "{close}"?' if close else f"the lessons are {numbered}"
+    advice = meant or f"the lessons are {numbered}"
     raise UnknownName(f'there is no lesson or exercise "{name}"; {advice}')
 
 
@@ -193,8 +194,26 @@ def name_for_check(exercise: Exercise) -> str:
     return f"{exercise.lesson}.{exercise.name}" if shared else exercise.name
 
 
-def closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that is meant by a misspelt one; None if none is similar enough."""
+def _names_of(lesson: Lesson) -> list[str]:
+    return [exercise.name for exercise in lesson.exercises]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a question with the names that a misspelt or shortened one may mean, if there are any.
+
+    >>> did_you_mean("rotate_hlaf", ["rotate_half", "causal_mask", "causal_toy_attention"])
+    'did you mean "rotate_half"?'
+    >>> did_you_mean("causal", ["rotate_half", "causal_mask", "causal_toy_attention"])
+    'did you mean "causal_mask" or "causal_toy_attention"?'
+    """
     lowered = {known.lower(): known for known in names}
     found = get_close_matches(name.lower(), lowered, n=1)
-    return lowered[found[0]] if found else None
+    if not found and len(name) > 1:
+        found = [known for known in lowered if name.lower() in known]
+    if not 0 < len(found) <= _MOST_MEANT:
+        return ""
+    *others, last = (f'"{lowered[one]}"' for one in found)
+    return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+
+
+_MOST_MEANT = 6

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from course import IS_WHOLE, __version__, root
-from course.syllabus import UnknownName, closest
+from course.syllabus import UnknownName, did_you_mean
 from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
 
@@ -88,8 +88,8 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(context, words)
         except click.UsageError as error:
-            if meant := closest(words[0], _MODULES):
-                error.message = f'{error.message.rstrip(".")}; did you mean "{meant}"?'
+            if meant := did_you_mean(words[0], _MODULES):
+                error.message = f"{error.message.rstrip('.')}; {meant}"
             raise
 
     def invoke(self, context: click.Context) -> Any:

@@ -32,15 +32,32 @@ def how_it_is_done(exercise: Exercise) -> str:
 
 
 def _indented(code: str) -> str:
-    """Return code indented by four, with each comment that is too long for its line above it."""
+    """Return code indented by four, with each comment that is too long for its line above it.
+
+    What is still too long goes on in the next line, further in than what follows.
+    """
     indented = textwrap.indent(code, "    ")
-    return re.sub(
+    apart = re.sub(
         r"^( *)(\S.*)  (# .*)$",
         lambda line: (
             line[0] if len(line[0]) <= columns() else f"{line[1]}{line[3]}\n{line[1]}{line[2]}"
         ),
         indented,
         flags=re.MULTILINE,
+    )
+    return "\n".join(map(_broken, apart.splitlines()))
+
+
+def _broken(line: str) -> str:
+    """Return a line of code that is too long as several."""
+    indent = line[: len(line) - len(line.lstrip())]
+    is_comment = line.lstrip().startswith("#")
+    return textwrap.fill(
+        line,
+        columns(),
+        subsequent_indent=f"{indent}# " if is_comment else f"{indent}        ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

@@ -3,6 +3,7 @@
 import builtins
 import difflib
 import linecache
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -10,6 +11,10 @@ from pathlib import Path
 
 DID_YOU = ". Did you "
 """Begins what Python's message is followed by where a name is not known."""
+
+
+CANNOT_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)' \(.*\)")
+"""Python's message where a module does not have a name."""
 
 
 def message_of(error: BaseException) -> str:
@@ -37,6 +42,10 @@ _IMPORTS = {
 def _meant(error: BaseException) -> str:
     """Return what may have been meant by a name that is not there, as the end of a question."""
     name = getattr(error, "name", None)
+    if isinstance(error, ImportError) and name:
+        if found := CANNOT_IMPORT.match(str(error)):
+            return _closest(found[1], dir(sys.modules[name]))
+        return _closest(name, _modules_next_to(name))
     if type(error) is AttributeError and name:
         return _closest(name, dir(error.obj))
     if type(error) is not NameError or not name or not error.__traceback__:
@@ -50,6 +59,13 @@ def _meant(error: BaseException) -> str:
     if name in _IMPORTS or name in sys.stdlib_module_names:
         return f"forget `{_IMPORTS.get(name, f'import {name}')}`"
     return _closest(name, [*frame.f_locals, *frame.f_globals, *vars(builtins)])
+
+
+def _modules_next_to(name: str) -> list[str]:
+    """Return the modules that a student can import from the package that a name is in."""
+    if package := name.rpartition(".")[0]:
+        return [known for known in sys.modules if known.rpartition(".")[0] == package]
+    return ["torch", "numpy", *sys.stdlib_module_names]
 
 
 def _closest(name: str, names: list[str]) -> str:

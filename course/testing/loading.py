@@ -11,7 +11,14 @@ from course.system.console import typed
 from course.system.memory import ran_out_of_memory
 from course.testing.clock import TimeIsUp
 from course.testing.earlier import Earlier, importable, names_defined_by
-from course.testing.errors import asks_for_input, location, message_of, short_path
+from course.testing.errors import (
+    CANNOT_IMPORT,
+    DID_YOU,
+    asks_for_input,
+    location,
+    message_of,
+    short_path,
+)
 from course.testing.integrity import guarded, refuse_borrowed_answers, settings_unchanged
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
@@ -86,14 +93,17 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
 def _why_not_imported(error: BaseException, path: Path) -> str:
     """Return why a file could not be run, as the rest of a sentence that begins with its name."""
     message = message_of(error)
+    _, did_you, meant = message.partition(DID_YOU)
     # code that is nested too deeply wants memory as well, but before it runs
     if ran_out_of_memory(error) and location(error, path):
         return "needs more memory than there is while it is imported"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return (
-            f"imports {error.name}, which is not there; the standard library, torch and numpy are, "
-            "and all that an exercise needs"
+        advice = f"{did_you}{meant}" or (
+            "; the standard library, torch and numpy are, and all that an exercise needs"
         )
+        return f"imports {error.name}, which is not there{advice}"
+    if isinstance(error, ImportError) and (found := CANNOT_IMPORT.match(message)):
+        return f"imports {found[1]} from {found[2]}, which has no such name{did_you}{meant}"
     if asks_for_input(message):
         return "asks for input while it is imported; take that out"
     kind = type(error).__name__

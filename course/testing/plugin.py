@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from course import root
-from course.syllabus import Status, closest, lessons
+from course.syllabus import Status, did_you_mean, lessons
 from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
@@ -394,8 +394,6 @@ def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Co
 
 def _nothing_called(wanted: str) -> str:
     names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
-    close = closest(wanted, names)
-    advice = (
-        f"did you mean {close}?" if close else f"`{typed('course check NAME')}` checks an exercise."
-    )
+    otherwise = f"`{typed('course check NAME')}` checks an exercise."
+    advice = did_you_mean(wanted, names) or otherwise
     return f'No test here goes by the name "{wanted}"; {advice}'

@@ -92,7 +92,7 @@ def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise, monkeypatch
     assert exercise.name in step and "Do it." in click.unstyle(step)
     prose = [one for one in step.split("\n") if not one.startswith("    ")]
     without_code = re.sub(r"`[^`]*`", "", "\n".join(prose))
-    assert not re.search(r"<\w+>|\]\(|\*\*|^```|\$|\\", without_code, re.MULTILINE)
+    assert not re.search(r"<\w+>|\]\(|\*\w|\w\*|^```|\$|\\", without_code, re.MULTILINE)
     links = re.findall(r"file://\S+", step)
     assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
     too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]

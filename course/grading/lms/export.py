@@ -12,7 +12,7 @@ from course.grading.lms.table import ExportError, Table, number_in
 from course.grading.names import shown
 from course.grading.submissions import Submission
 from course.messages.wording import counted
-from course.syllabus import closest, find_lesson
+from course.syllabus import did_you_mean, find_lesson
 
 BLANK = ("", "-")
 """The cells of those who have no grade yet; Moodle writes the dash."""
@@ -94,10 +94,8 @@ def find_column(table: Table, title: str) -> int:
         return found[0]
     if found:
         raise ExportError(f'{table.name} has {len(found)} columns with the title "{title}"')
-    longer = (one for one in table.rows[0] if one.casefold().startswith(title.casefold()))
-    near = next(longer, None) or closest(title, table.rows[0])
-    meant = f'; did you mean "{shown(near)}"?' if near else ""
-    raise ExportError(f'{table.name} has no column "{title}"{meant}')
+    meant = did_you_mean(title, map(shown, table.rows[0]))
+    raise ExportError(f'{table.name} has no column "{title}"{f"; {meant}" if meant else ""}')
 
 
 def spellings(cells: Sequence[str]) -> frozenset[str]:

@@ -75,7 +75,7 @@ def _block(lines: Sequence[str], folder: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text without the marks of links, tags and formulas; what is bold stays so."""
+    """Return text without Markdown's marks; what is bold or in italics stays so."""
     text = re.sub(
         r"`[^`]*`|\$([^$]+)\$",
         lambda found: as_letters(found[1]) if found[1] else found[0],
@@ -84,4 +84,14 @@ def _plain(text: str) -> str:
     text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\\([\[\]_])", r"\1", re.sub(r"</?[a-z]+>", "", text))
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return re.sub(r"\*\*(?! )(.+?)(?<! )\*\*", lambda found: click.style(found[1], bold=True), text)
+    return re.sub(_EMPHASIS, _styled, text)
+
+
+_EMPHASIS = r"`[^`]*`|\*\*(?! )(.+?)(?<! )\*\*|\*(?! )([^*]+)(?<! )\*"
+
+
+def _styled(found: re.Match) -> str:
+    bold, italic = found.groups()
+    if bold:
+        return click.style(bold, bold=True)
+    return click.style(italic, italic=True) if italic else found[0]
