@@ -1,5 +1,6 @@
 """The commands `course check`, `watch`, `hint` and `show`, which handle an exercise."""
 
+import contextlib
 import itertools
 import sys
 
@@ -7,6 +8,8 @@ import click
 
 from course import root
 from course.syllabus import Exercise, find_exercises, find_lesson, lessons
+from course.system.console import typed
+from course.system.terminal import is_terminal
 
 
 @click.command(
@@ -91,6 +94,9 @@ def run_loop(exercise: Exercise | None, fork: bool | None = None) -> None:
         pass
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
+    if is_terminal():
+        with contextlib.suppress(OSError):  # its window was closed
+            click.echo(f"To go on where you left off, run `{typed('course')}`.")
 
 
 def _chosen(name: str | None) -> Exercise:

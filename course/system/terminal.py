@@ -197,10 +197,9 @@ class Screen:
         self._page += 1
         self._draw()
 
-    def follow_size(self) -> None:
-        """Draw again if the terminal has another size now."""
-        if get_terminal_size() != self._size:
-            self._draw()
+    def is_resized(self) -> bool:
+        """Return whether the terminal has another size than when it was last drawn."""
+        return get_terminal_size() != self._size
 
     def _draw(self) -> None:
         self._size = get_terminal_size()

@@ -157,11 +157,12 @@ def test_what_does_not_fit_is_turned_to(screen):
 def test_a_terminal_of_another_size_is_drawn_again(screen):
     small = screen(30, 8)
     small.show("a b " * 40, "keys")
+    assert not small.is_resized()
     screen.shown()
-    small.follow_size()
-    assert screen.shown() == ""
     screen(25, 20)
-    small.follow_size()
+    assert small.is_resized()
+    small.show("a b " * 40, "keys")
+    assert not small.is_resized()
     lines = screen.shown().split("\n")
     assert len(lines) > 5 and max(map(len, lines)) <= 25
 
@@ -460,6 +461,24 @@ def test_ctrl_c_ends_a_check_with_a_line(copied, on_terminal):
     check.until("Stopped: by Ctrl+C, while lookup was tested")
     assert check.ends() == 130
     assert "KeyboardInterrupt" not in check.said and "Traceback" not in check.said
+
+
+@posix
+@pytest.mark.slow
+def test_while_a_test_takes_long_the_message_about_the_version_before_is_gone(copied, on_terminal):
+    loop = on_terminal()
+    loop.until("Ready")
+    stub, wrong = 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]"
+    save(copied, stub, wrong)
+    loop.until("look at exercises/lookup.py")
+    save(copied, wrong, "while True: pass")
+    loop.until("Testing lookup ...")
+    assert "look at" not in loop.until("takes a long time")
+    save(copied, "while True: pass", "return weight[ids.long()]")
+    loop.until("+ lookup passes.")
+    loop.press("q")
+    loop.until("To go on where you left off")
+    assert loop.ends() == 0
 
 
 @posix

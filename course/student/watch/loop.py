@@ -29,10 +29,10 @@ from course.system.terminal import Screen, columns, is_terminal
 from course.testing.source import calls_debugger, names_reached
 
 SLOW_SECONDS = 3
-"""The time after which a run that still goes on says what it is doing."""
+"""The time after which a test that still goes on is said to take a long time."""
 
 SOON_SECONDS = 0.5
-"""The time after which a save that waits for PyTorch is acknowledged."""
+"""The time after which a save that has no verdict yet is acknowledged."""
 
 _SAVED = "Saved. It is tested as soon as PyTorch is loaded, in a few seconds."
 _LOADING = "Loading PyTorch, which takes a few seconds. You can already edit and save."
@@ -60,7 +60,6 @@ class Loop:
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
         self._is_by_itself = True  # whether the run goes on without a save
-        self._warned = False
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         self._screen = Screen() if is_terminal() else None
         self._warm = WarmProcess(
@@ -98,7 +97,8 @@ class Loop:
                     self._on_save(saved)
                 self._warn_if_slow()
                 if self._screen:
-                    self._screen.follow_size()
+                    if self._screen.is_resized():
+                        self._show()
                     for key in self._screen.pressed():
                         self._events.put(("key", key))
                 continue
@@ -132,7 +132,7 @@ class Loop:
 
     def _test(self, lesson: Lesson, by_itself: bool = True) -> None:
         self._tested, self._began = lesson, time.monotonic()
-        self._at, self._warned, self._is_by_itself = None, False, by_itself
+        self._at, self._is_by_itself = None, by_itself
         if self._screen and (stopping := self._with_debugger(lesson)):
             if by_itself:
                 self._news = f"exercises/{lesson.stem}.py calls a debugger: save it to start there."
@@ -167,7 +167,7 @@ class Loop:
         match message:
             case {"testing": exercise}:
                 if self._at is None:
-                    self._began, self._warned = time.monotonic(), False
+                    self._began = time.monotonic()
                 self._at = exercise
             case {"done": found}:
                 self._on_verdict(**found)
@@ -236,23 +236,26 @@ class Loop:
         self._show()
 
     def _warn_if_slow(self) -> None:
-        """Say what a save waits for: once for PyTorch, and once for a test."""
+        """Say what a save waits for: PyTorch, or a test."""
         waited = time.monotonic() - self._began
-        if not self._warm.is_busy or self._warned:
-            return
+        if self._warm.is_busy and waited > SOON_SECONDS and (line := self._waiting_for(waited)):
+            is_new, self._line = line != self._line, line
+            if is_new:
+                self._show()
+
+    def _waiting_for(self, waited: float) -> str:
         if self._at is None:
-            if self._is_by_itself or waited < SOON_SECONDS:
-                return
-            self._line = _SAVED
-        elif waited < SLOW_SECONDS:
-            return
-        else:
-            self._line = (
-                f"{self._at or f'Loading exercises/{self._tested.stem}.py'} takes a long time. "
-                "A test is stopped after half a minute; save the file to test it again."
-            )
-        self._warned = True
-        self._show()
+            return "" if self._is_by_itself else _SAVED
+        loading = f"Loading exercises/{self._tested.stem}.py"
+        if waited < SLOW_SECONDS:
+            doing = f"Testing {self._at}" if self._at else loading
+            return f"{doing} ..." if self._screen else ""
+        if not self._is_by_itself:
+            self._news, self._is_wrong = "", False  # that was about the version before
+        return (
+            f"{self._at or loading} takes a long time. "
+            "A test is stopped after half a minute; save the file to test it again."
+        )
 
     # --- keys -------------------------------------------------------------------------------
 
