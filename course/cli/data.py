@@ -21,7 +21,9 @@ DIMS = ("50", "100", "200", "300")
 @click.option("--dim", type=click.Choice(DIMS), help="Numbers per word in GloVe.  [default: 50]")
 @click.option("--check", is_flag=True, help="Verify the files that are there, without a network.")
 @click.option("--mirror", envvar="COURSE_MIRROR", help="Fetch only from this URL or folder.")
-@click.option("--dest", type=click.Path(path_type=Path), help="The folder to save to.")
+@click.option(
+    "--dest", type=click.Path(path_type=Path, file_okay=False), help="The folder to save to."
+)
 def data(name, dim, check, mirror, dest):
     """Fetch TinyShakespeare, GloVe vectors and published models.
 

@@ -2,6 +2,7 @@
 
 import sys
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -52,11 +53,15 @@ def open(words: tuple[str, ...]) -> None:
     from course.student import notebook_server
     from course.student.progress import next_exercise, status_of_all
 
-    options = words
-    if words[:1] == ("text",):
-        return _open_text(*words[1:2])
-    if words and not words[0].startswith("-"):
-        path, options = _files_of(words[0])[-1], words[1:]
+    is_text = words[:1] == ("text",)
+    options = words[1:] if is_text else words
+    name, options = (options[0], options[1:]) if _is_name(options) else (None, options)
+    if _is_name(options):
+        raise click.UsageError(f'open takes one name; "{options[0]}" is one more')
+    if is_text:
+        return _open_text(name)
+    if name is not None:
+        path = _files_of(name)[-1]
     else:
         following = next_exercise(status_of_all())
         path = (following[0] if following else lessons()[-1]).notebook
@@ -67,7 +72,11 @@ def open(words: tuple[str, ...]) -> None:
     sys.exit(notebook_server.wait_for(notebook_server.start(path, *options)))
 
 
-def _open_text(name: str = "") -> None:
+def _is_name(words: Sequence[str]) -> bool:
+    return bool(words) and not words[0].startswith("-")
+
+
+def _open_text(name: str | None) -> None:
     """Open the text of a lesson, or of the exercise that comes next, at the exercise's card."""
     from course.student.progress import next_exercise, status_of_all
 
@@ -76,8 +85,9 @@ def _open_text(name: str = "") -> None:
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{error.name} is missing: pip install -e .") from None
     status = status_of_all()
-    exercise = _one_exercise(name) if name else (next_exercise(status) or (None, None))[1]
-    lesson = find_lesson(exercise.lesson if exercise else name or lessons()[-1].stem)
+    is_named = name is not None
+    exercise = _one_exercise(name) if is_named else (next_exercise(status) or (None, None))[1]
+    lesson = find_lesson(exercise.lesson if exercise else name if is_named else lessons()[-1].stem)
     try:
         page = local.write_texts(status, click.echo) / f"{lesson.text.stem}.html"
     except OSError as error:

@@ -209,7 +209,7 @@ def chosen_exercise(name: str | None) -> Exercise | None:
         UnknownName: there is no such lesson or exercise.
     """
     among = [one for lesson in lessons() for one in lesson.exercises]
-    if name:
+    if name is not None:
         among = find_exercises(name)
         named = [one for one in among if len(among) == 1 or one.name == name.lower()]
         if named:
