@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections.abc import Iterator
 
 from course.building import reference
 from course.messages.wording import counted
@@ -34,7 +35,7 @@ def how_it_is_done(exercise: Exercise) -> str:
 def _indented(code: str) -> str:
     """Return code indented by four, with each comment that is too long for its line above it.
 
-    What is still too long goes on in the next line, further in than what follows.
+    What is still too long goes on in the next line, further in, where Python allows that.
     """
     indented = textwrap.indent(code, "    ")
     apart = re.sub(
@@ -49,16 +50,29 @@ def _indented(code: str) -> str:
 
 
 def _broken(line: str) -> str:
-    """Return a line of code that is too long as several."""
+    """Return a line of code that is too long as several: a comment, or what brackets hold."""
     indent = line[: len(line) - len(line.lstrip())]
-    is_comment = line.lstrip().startswith("#")
-    return textwrap.fill(
-        line,
-        columns(),
-        subsequent_indent=f"{indent}# " if is_comment else f"{indent}        ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    if line.lstrip().startswith("#"):
+        return textwrap.fill(line, columns(), subsequent_indent=f"{indent}# ")
+    further, lines, depth = f"{indent}        ", [], 0
+    while len(line) > columns():
+        places = {place: n for place, n in _commas(line, depth) if len(further) < place}
+        if not places:
+            break
+        fitting = [place for place in places if place <= columns() + 1]
+        place = max(fitting, default=min(places))
+        depth = places[place]
+        lines.append(line[:place].rstrip())
+        line = further + line[place:]
+    return "\n".join([*lines, line])
+
+
+def _commas(line: str, depth: int) -> Iterator[tuple[int, int]]:
+    """Yield where a line may be broken: after each comma in brackets, with how many are open."""
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]|, ', line):
+        depth += (found[0] in "([{") - (found[0] in ")]}")
+        if found[0] == ", " and depth:
+            yield found.end(), depth
 
 
 def not_yet(exercise: Exercise) -> str:

@@ -134,6 +134,7 @@ def test_every_help_has_an_example(command):
     ("name", "advice"),
     [
         ("roap", 'did you mean "rope"?'),
+        ("causal", 'did you mean "causal_toy_attention", "causal_attention" or "CausalSelf'),
         ("99", "the lessons are 1 lookup, 2 permutation, 3 learned, 4 sinusoidal, 5 rope, 6 sk"),
     ],
 )
@@ -226,6 +227,20 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
     assert result.exit_code == 0, result.output
     assert started == [(ROOT / "notebooks" / f"{opened}.ipynb", "--no-browser")]
+
+
+@pytest.mark.parametrize("words", [["rope", "lookup"], ["text", "rope", "lookup"]], ids=" ".join)
+def test_open_takes_one_name(words):
+    result = CliRunner().invoke(main, ["open", *words])
+    assert result.exit_code == 2
+    assert '"lookup"' in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["check", "hint", "show", "open", "open text"])
+def test_an_empty_name_is_no_exercise(command):
+    result = CliRunner().invoke(main, [*command.split(), ""])
+    assert result.exit_code == 2
+    assert "there is no lesson or exercise" in result.output.splitlines()[-1]
 
 
 class Ended:

@@ -1,5 +1,6 @@
 """Slips that have nothing to do with a lesson: a name that is not there, shapes that do not fit."""
 
+import importlib
 import math
 
 import pytest
@@ -44,6 +45,10 @@ def misspelt(tensor):
         (lambda: torch.concatt([]), "'concat'"),
         (lambda: F.one_hot(torch.arange(2)), "import torch.nn.functional as F"),  # noqa: F821
         (lambda: statistics.mean([1]), "`import statistics`"),  # noqa: F821
+        (lambda: importlib.import_module("torhc"), "'torch'"),
+        (lambda: importlib.import_module("torch.nn.functionel"), "'torch.nn.functional'"),
+        (lambda: exec("from torch import Tenosr"), "'Tensor'"),
+        (lambda: importlib.import_module("unheard_of"), ""),
         (lambda: length([]), ""),  # noqa: F821
         (lambda: (3).weight, ""),
         (lambda: math.sqrt(-1), ""),
