@@ -1,9 +1,11 @@
 """Small classes to grade, the grader as a program, and a look at its processes."""
 
+import io
 import os
 import shutil
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,15 @@ def copy_course(folder: Path) -> Path:
     for path in [*ROOT.glob("tests/test_*.py"), ROOT / "pyproject.toml"]:
         shutil.copy(path, folder / path.relative_to(ROOT))
     return folder
+
+
+def zipped(files: dict | list, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip, of pairs of a name (or a ZipInfo) and content."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in files.items() if isinstance(files, dict) else files:
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 PATIENCE = 600

@@ -178,6 +178,14 @@ def unhurried(monkeypatch) -> None:
     monkeypatch.setattr("course.mistakes.diagnosis._SECONDS_OF_ALL_TESTS", math.inf)
 
 
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data, which is too large for the repository."""
+    if folder := os.environ.get("COURSE_REAL_DATA"):
+        return Path(folder)
+    pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
+
+
 @pytest.fixture(scope="module")
 def few_to_search() -> None:
     """pytest ends each run inside of a test with five searches for garbage: not among all here."""

@@ -503,12 +503,9 @@ def test_shell_script_works_from_anywhere_or_says_what_it_lacks(tmp_path):
 
 
 @pytest.mark.slow
-def test_real_data_out_of_an_xz_and_out_of_a_zip_of_several(server, tmp_path):
-    folder = os.environ.get("COURSE_REAL_DATA")
-    if not folder:
-        pytest.skip("set COURSE_REAL_DATA to a folder with the real files to run this")
+def test_real_data_out_of_an_xz_and_out_of_a_zip_of_several(server, real_data, tmp_path):
     glove = sources.load()["glove-50d"]
-    path = obtain(glove, tmp_path / "from xz", folder)
+    path = obtain(glove, tmp_path / "from xz", str(real_data))
     with zipfile.ZipFile(tmp_path / "z", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.write(path, "glove.6B.50d.txt")
         archive.writestr("glove.6B.100d.txt", lines("100"))

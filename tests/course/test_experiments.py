@@ -3,11 +3,9 @@
 import dataclasses
 import functools
 import lzma
-import os
 import random
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -359,14 +357,11 @@ def test_without_vectors_a_sentence_says_how_to_fetch_them(few_words):
 
 
 @pytest.mark.slow
-def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(tmp_path):
-    folder = os.environ.get("COURSE_REAL_DATA")
-    if not folder:
-        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
-    packed = Path(folder) / "glove.6B.50d.txt.xz"
+def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(real_data, tmp_path):
+    packed = real_data / "glove.6B.50d.txt.xz"
     with lzma.open(packed) as source, open(tmp_path / "glove.6B.50d.txt", "wb") as target:
         shutil.copyfileobj(source, target)
-    questions = str(Path(folder) / "questions-words.txt")
+    questions = str(real_data / "questions-words.txt")
     run = functools.partial(CliRunner().invoke, env={"COURSE_DATA": str(tmp_path)})
     whole = run(main, ["experiment", "analogies", questions]).output
     assert re.search(r"in total +19,544 +9,033 +46\.22% +5,947 +30\.43%", whole), whole

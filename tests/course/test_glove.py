@@ -5,7 +5,6 @@ import lzma
 import os
 import shutil
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,15 +285,6 @@ def test_a_spoiled_digit_is_never_read_as_a_number(position, byte):
 
 
 # Real data
-
-
-@pytest.fixture(scope="module")
-def real_data():
-    """The folder of real data, which is too large for the repository."""
-    folder = os.environ.get("COURSE_REAL_DATA")
-    if not folder:
-        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
-    return Path(folder)
 
 
 def unpack(packed, folder):

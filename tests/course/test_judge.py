@@ -84,27 +84,31 @@ def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
     assert "called  rotate_half(" in wrong.first_wrong.message
 
 
-def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
+APPLY_ROPE = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
+
+
+def with_apply_rope(definition: str) -> str:
+    """The stub, but for one exercise."""
     stub = stub_from(ROPE, "rope")
-    body = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
     start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
-    result = graded(stub[:start] + body + stub[end:])
+    return stub[:start] + definition + stub[end:]
+
+
+def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
+    result = graded(with_apply_rope(APPLY_ROPE))
     assert [one.name for one in result.exercises if one.status == PASSED] == ["apply_rope"]
 
 
 def test_what_is_lent_for_one_exercise_helps_no_other(graded):
-    stub = stub_from(ROPE, "rope")
-    body = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
-    start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
     thief = f"""
 stolen = []
 def rotate_half(x):
     if stolen:
         return stolen[0](x)
     raise NotImplementedError("TODO rope.rotate_half")
-{body.replace("    return", "    stolen.append(rotate_half)" + chr(10) + "    return", 1)}
+{APPLY_ROPE.replace("    return", "    stolen.append(rotate_half)" + chr(10) + "    return", 1)}
 """
-    result = graded(stub[:start] + thief + stub[end:])
+    result = graded(with_apply_rope(thief))
     assert exercise(result, "rotate_half").points == 0
 
 

@@ -3,7 +3,6 @@
 import ast
 import errno
 import html
-import io
 import json
 import os
 import re
@@ -12,12 +11,12 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 from subprocess import DEVNULL
 
 import nbformat
 import pytest
+from classes import zipped
 from click.testing import CliRunner
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
@@ -479,14 +478,6 @@ def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog
     assert sorted(os.listdir(collected(inbound))) == ["Zoë van Dyk", "ann"]
     for name in (*names, f"ann+{AT}", f"cleo+{AT}"):
         assert f"{name!r} was not collected: " in caplog.text
-
-
-def zipped(files: dict[str, str | bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 DOWNLOAD = {

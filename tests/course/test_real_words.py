@@ -2,9 +2,7 @@
 
 import itertools
 import math
-import os
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -195,11 +193,8 @@ def test_damaged_questions_are_one_sentence(small):
 
 
 @pytest.mark.slow
-def test_shakespeare_s_words_give_the_figures_of_the_notebook():
-    folder = os.environ.get("COURSE_REAL_DATA")
-    if not folder:
-        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
-    text = (Path(folder) / "tinyshakespeare.txt").read_text(encoding="utf-8")
+def test_shakespeare_s_words_give_the_figures_of_the_notebook(real_data):
+    text = (real_data / "tinyshakespeare.txt").read_text(encoding="utf-8")
     words, tokens = real_words.words_of(text), real_words.tokens_of(text)
     assert (len(words.ids), len(words.words), len(tokens.words)) == (188_851, 3330, 3647)
     tables = real_words.trained(words, (10,))[10]

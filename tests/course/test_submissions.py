@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import io
 import os
 import random
 import re
@@ -15,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from classes import read_submissions
+from classes import read_submissions, zipped
 
 from course.grading import submissions
 from course.grading.names import file_stem
@@ -43,15 +42,6 @@ def write(folder, files):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder
-
-
-def zipped(files, compression=zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip as bytes, of pairs of a name (or a ZipInfo) and content."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
-        for name, content in files.items() if isinstance(files, dict) else files:
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def forms(tmp_path, files) -> list:

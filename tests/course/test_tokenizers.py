@@ -1,8 +1,5 @@
 """Characters, words and byte pairs."""
 
-import os
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -100,12 +97,9 @@ def test_training_byte_pairs_twice_gives_the_same_file():
 
 
 @pytest.fixture(scope="module")
-def text():
+def text(real_data):
     """The real TinyShakespeare, which is too large for the repository."""
-    folder = os.environ.get("COURSE_REAL_DATA")
-    if not folder:
-        pytest.skip("$COURSE_REAL_DATA does not name a folder with the real data")
-    return (Path(folder) / "tinyshakespeare.txt").read_bytes().decode("utf-8")
+    return (real_data / "tinyshakespeare.txt").read_bytes().decode("utf-8")
 
 
 def test_tinyshakespeare_has_65_characters_and_204062_words_of_12631_kinds(text):
