@@ -20,11 +20,7 @@ from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
 from course.figures.texts import as_measured
-from course.student.exercises import (
-    LessonExercises,
-    passing_exercises,
-    passing_exercises_with,
-)
+from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.syllabus import find_lesson
 from course.testing.source import imported_from_earlier, names_reached
 
@@ -175,9 +171,7 @@ def _earlier(name: str) -> Any:
     return getattr(passing_exercises(lesson), name)
 
 
-def sources(
-    exercises_of: Callable[[str], LessonExercises] = passing_exercises,
-) -> dict[str, str]:
+def sources(exercises_of: Callable[[str], LessonExercises] = passing_exercises) -> dict[str, str]:
     """Return whether each exercise that the model is made of is "yours" or "borrowed".
 
     Args:

@@ -57,11 +57,7 @@ def ways(published: PublishedModel) -> tuple[Variant, ...]:
     return (
         Variant("as trained", lean, {"max_seq_len": far}),
         Variant("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
-        Variant(
-            "YaRN",
-            {**lean, "RotaryEmbedding": lambda *_: Stretched},
-            {"max_seq_len": far},
-        ),
+        Variant("YaRN", {**lean, "RotaryEmbedding": lambda *_: Stretched}, {"max_seq_len": far}),
     )
 
 

@@ -72,10 +72,7 @@ def shoot_out(
 
 
 def result_of(
-    scheme: str,
-    settings: Settings,
-    folder: Path,
-    tell: Callable[[int], object] = lambda step: None,
+    scheme: str, settings: Settings, folder: Path, tell: Callable[[int], object] = lambda step: None
 ) -> Result:
     """Return the result of one scheme: a kept one of the same settings, code and text, or a new.
 

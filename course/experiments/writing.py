@@ -26,10 +26,7 @@ class Streamed(nn.Module):
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        on_token: Callable[[int], object],
-        caches: list[dict] | None = None,
+        self, model: nn.Module, on_token: Callable[[int], object], caches: list[dict] | None = None
     ) -> None:
         super().__init__()
         self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len

@@ -10,12 +10,7 @@ from course.grading.grades import Grades, grades_of
 from course.grading.judge.grade import Store, grade_all
 from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.lms.canvas import read_canvas
-from course.grading.lms.export import (
-    Export,
-    columns_named,
-    filled_in,
-    find_people,
-)
+from course.grading.lms.export import Export, columns_named, filled_in, find_people
 from course.grading.lms.moodle import read_moodle
 from course.grading.lms.table import Table
 from course.grading.published import find_published
@@ -78,8 +73,7 @@ class Outcome:
 
 
 def grade_class(
-    request: Request,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    request: Request, progress: Callable[[str, int, int], None] = lambda what, done, total: None
 ) -> Outcome:
     """Grade a class, and write results, reports and the filled-in export.
 

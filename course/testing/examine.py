@@ -75,12 +75,7 @@ class Examination:
         seed: another one gives the tests other inputs.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        source: bytes = b"",
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, executor: Executor, source: bytes = b"", seed: int = 0) -> None:
         self.seed = seed
         self._executor = executor
         self._source = source

@@ -32,12 +32,7 @@ from course.testing.show import (
 )
 from course.testing.telling import telling_difference
 
-_TOLERANCE = {
-    torch.float64: 1e-6,
-    torch.float32: 2e-5,
-    torch.float16: 5e-3,
-    torch.bfloat16: 4e-2,
-}
+_TOLERANCE = {torch.float64: 1e-6, torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 """How far a correct result may be off, per unit of the values, at each precision."""
 
 calls: list[Call] = []

@@ -30,13 +30,7 @@ from course.testing.examine import Finding
 from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import LessonResult, TestResult, from_text, to_text
-from course.testing.run import (
-    Module,
-    exercise_result,
-    lesson_result,
-    open_module,
-    test_result,
-)
+from course.testing.run import Module, exercise_result, lesson_result, open_module, test_result
 
 
 def _keep_what_is_loaded() -> None:

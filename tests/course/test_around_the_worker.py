@@ -182,10 +182,7 @@ def without_landlock_at_last() -> None:
 
 
 REFUSED = {
-    "no file may grow": (
-        Mishap(shell='ulimit -S -f 0; "$@"'),
-        "File too large",
-    ),
+    "no file may grow": (Mishap(shell='ulimit -S -f 0; "$@"'), "File too large"),
     "few open files": (
         Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
         "(`ulimit -H -a`)",

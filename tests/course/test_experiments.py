@@ -17,11 +17,7 @@ from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
 from course.experiments import analogies, block_skipgram, cached, positions, training
 from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.character_gpt import (
-    ALWAYS,
-    CharacterGPT,
-    Size,
-)
+from course.experiments.character_gpt import ALWAYS, CharacterGPT, Size
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins

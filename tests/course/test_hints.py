@@ -108,10 +108,7 @@ def test_one_call_shows_one_hint_and_at_the_end_all(file):
         assert all(f"hint {n} of 3 {opening(n)}" in printed for n in (1, 2, 3))
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [b"{", b'{"rotate_half": "two"}', b'{"rotate_half": -3}'],
-)
+@pytest.mark.parametrize("damaged", [b"{", b'{"rotate_half": "two"}', b'{"rotate_half": -3}'])
 def test_a_damaged_file_means_that_none_was_shown(file, damaged):
     file.parent.mkdir()
     file.write_bytes(damaged)

@@ -27,10 +27,7 @@ from course.testing.result import from_text, to_text
 
 PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
 
-pytestmark = [
-    pytest.mark.slow,
-    needs_sandbox,
-]
+pytestmark = [pytest.mark.slow, needs_sandbox]
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 ROPE = find_lesson("rope").module("solutions").read_text(encoding="utf-8")

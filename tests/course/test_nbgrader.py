@@ -20,13 +20,7 @@ from classes import zipped
 from click.testing import CliRunner
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
-from nbformat.v4 import (
-    new_code_cell,
-    new_markdown_cell,
-    new_notebook,
-    new_output,
-    new_raw_cell,
-)
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 from nbgrader import converters
 from nbgrader.api import Gradebook
 from nbgrader.apps import api, autogradeapp
@@ -41,12 +35,7 @@ from course.grading.judge.unit import GradedResult
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import Collect
-from course.grading.nbgrader.notebook import (
-    NOT_FOUND,
-    as_typed,
-    find_answers,
-    judged_notebook,
-)
+from course.grading.nbgrader.notebook import NOT_FOUND, as_typed, find_answers, judged_notebook
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
     Unreadable,

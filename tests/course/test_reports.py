@@ -65,9 +65,7 @@ def exercise(name, worth, outcome, advice="", message=MESSAGE):
     tests = (
         grading.TestResult("test_it_is_fine", PASSED),
         grading.TestResult(
-            "test_one_pair_makes_a_quarter_turn",
-            outcome,
-            "" if outcome == PASSED else message,
+            "test_one_pair_makes_a_quarter_turn", outcome, "" if outcome == PASSED else message
         ),
     )
     return grading.ExerciseResult(name, worth, tests, 2, advice)
@@ -505,10 +503,7 @@ def test_the_most_frequent_misconception_comes_first_with_an_example():
     assert page.says("“one pair makes a quarter turn”")
 
 
-@pytest.mark.parametrize(
-    "got",
-    ["'Bob'", "a Bob", "[4,\n          Bob]", "its process says: “of”"],
-)
+@pytest.mark.parametrize("got", ["'Bob'", "a Bob", "[4,\n          Bob]", "its process says: “of”"])
 def test_an_example_has_no_word_that_a_student_wrote(got):
     """Another student's is shown; where there is none, none is."""
     message = MESSAGE.replace("[4, -3]", got)

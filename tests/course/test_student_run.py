@@ -245,10 +245,7 @@ def test_choosing_an_exercise_runs_it_and_no_other(run, option):
 
 @pytest.mark.parametrize(
     ("option", "keyword", "advice"),
-    [
-        ("--exercise", "rotate_hlaf", "rotate_half"),
-        ("-k", "xyzzy", "course check"),
-    ],
+    [("--exercise", "rotate_hlaf", "rotate_half"), ("-k", "xyzzy", "course check")],
 )
 def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
     result = run(SOLUTION, option, keyword)
@@ -486,16 +483,8 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        (
-            "def forward",
-            "def foward",
-            "RotaryEmbedding has no method forward",
-        ),
-        (
-            "super().__init__()",
-            "pass",
-            "super().__init__()",
-        ),
+        ("def forward", "def foward", "RotaryEmbedding has no method forward"),
+        ("super().__init__()", "pass", "super().__init__()"),
     ],
 )
 def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):

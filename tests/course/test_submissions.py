@@ -423,17 +423,9 @@ def write_at(folder, times):
 
 NOON = 1_700_000_000
 TIMES = [
-    (
-        {"rope.py": NOON, "rope (1).py": NOON + 9},
-        "rope (1).py",
-        "exercises/rope (1).py was graded",
-    ),
+    ({"rope.py": NOON, "rope (1).py": NOON + 9}, "rope (1).py", "exercises/rope (1).py was graded"),
     ({"rope.py": NOON + 9, "rope (1).py": NOON}, "rope.py", "exercises/rope (1).py was not read"),
-    (
-        {"rope.py": NOON, "rope - Copy.py": NOON + 2},
-        "rope.py",
-        "rope - Copy.py was not read",
-    ),
+    ({"rope.py": NOON, "rope - Copy.py": NOON + 2}, "rope.py", "rope - Copy.py was not read"),
     ({"rope.py": 0, "rope (1).py": 0}, "rope.py", "exercises/rope (1).py was not read"),
     (
         {"rope (2).py": NOON + 9, "rope (3).py": NOON},
@@ -794,11 +786,7 @@ CLAIMS = [
         ["ann", "ann.zip"],
         "ann/, ann.zip/ and ann.zip.zip all",
     ),
-    (
-        {"Zo\xeb/rope.py": "a", "Zoe\u0308.zip": ROPE},
-        ["Zo\xeb"],
-        "Zo\xeb.zip and Zo\xeb/ both",
-    ),
+    ({"Zo\xeb/rope.py": "a", "Zoe\u0308.zip": ROPE}, ["Zo\xeb"], "Zo\xeb.zip and Zo\xeb/ both"),
     (
         {"Zo\xeb.zip": ROPE, "Zoe\u0308.zip": ROPE},
         ["Zo\xeb"],

@@ -137,12 +137,7 @@ MODULE, LARGE = "exercises/rope.py", "notebooks/5_rope.ipynb"
         (MODULE, b"#" * ((1 << 20) + 1), f"{MODULE} was left out: ", False),
         (LARGE, b"{", f"{LARGE} is damaged", True),
         (LARGE, b"[1]", f"{LARGE} is damaged", True),
-        (
-            LARGE,
-            NOTEBOOK + b" " * submission.MAX_NOTEBOOK_BYTES,
-            f"{LARGE} was left out: ",
-            False,
-        ),
+        (LARGE, NOTEBOOK + b" " * submission.MAX_NOTEBOOK_BYTES, f"{LARGE} was left out: ", False),
     ],
 )
 def test_what_is_odd_is_said_and_the_rest_is_packed(

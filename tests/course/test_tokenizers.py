@@ -4,13 +4,7 @@ import pytest
 import torch
 
 from course.data.kingdom import kingdom_text
-from course.data.tokenizers import (
-    BPE_FILE,
-    CharTokenizer,
-    WordTokenizer,
-    bpe_tokenizer,
-    train_bpe,
-)
+from course.data.tokenizers import BPE_FILE, CharTokenizer, WordTokenizer, bpe_tokenizer, train_bpe
 
 
 def test_characters_are_numbered_by_code_point_and_round_trip():

@@ -26,13 +26,7 @@ from course.grading.nbgrader.notebook import (
     judged_notebook,
     name_of,
 )
-from course.grading.nbgrader.submissions import (
-    TIME,
-    HandedIn,
-    lesson_of,
-    read_handed_in,
-    submitted,
-)
+from course.grading.nbgrader.submissions import TIME, HandedIn, lesson_of, read_handed_in, submitted
 from course.syllabus import Lesson
 from course.system.files import write_atomically
 

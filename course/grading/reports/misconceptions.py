@@ -62,9 +62,7 @@ def misconceptions(grades: Grades) -> list[Misconception]:
 
 
 def _misconception(
-    lesson: Lesson,
-    exercise: str,
-    own: Sequence[tuple[StudentGrade, GradedResult, ExerciseResult]],
+    lesson: Lesson, exercise: str, own: Sequence[tuple[StudentGrade, GradedResult, ExerciseResult]]
 ) -> Misconception:
     messages = [message_about(result, one) for _, result, one in own[:MAX_EXAMPLES]]
     examples = list(filter(None, (_example(one.details, lesson) for one in messages)))

@@ -48,9 +48,7 @@ def _by_sentence(pairs: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Sent
 
 
 def for_instructor(
-    grades: Grades,
-    about_class: Sequence[str],
-    published: Sequence[Published],
+    grades: Grades, about_class: Sequence[str], published: Sequence[Published]
 ) -> list[Task]:
     """Return what the instructor has to act on.
 

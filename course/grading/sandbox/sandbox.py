@@ -51,14 +51,7 @@ ENVIRONMENT = {
 }
 """The environment variables to start a fork server with, and all that a worker has."""
 
-_READABLE = (
-    "/dev/urandom",
-    "/etc/ld.so.cache",
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-)
+_READABLE = ("/dev/urandom", "/etc/ld.so.cache", "/lib", "/lib64", "/usr/lib", "/usr/lib64")
 """What Python and PyTorch read of the system."""
 
 _SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 4, 38  # prctl(2)
