@@ -1,9 +1,7 @@
 """Files that are never half-written, and zips that are identical if their files are."""
 
 import contextlib
-import errno
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -36,19 +34,6 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
         if error.filename:
             error.filename, error.filename2 = str(path), None  # and not the draft
         raise
-
-
-def expect_writable(path: Path) -> None:
-    """Make sure that a file can be written there, before what is to be written takes long to make.
-
-    Raises:
-        OSError: it cannot be.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with tempfile.TemporaryFile(dir=path.parent):
-        pass
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

@@ -39,11 +39,6 @@ class Case:
     seconds: float
     corner: bool = False
 
-    @property
-    def why(self) -> str:
-        """Return what the test says for itself: why the exercise has to be so."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
     def seed(self, seed_of_run: int, purpose: str) -> int:
         """Return the test's own seed, so that no test depends on another.
 
