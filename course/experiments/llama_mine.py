@@ -1,25 +1,25 @@
 """A published language model on whatever a student has written, right or wrong.
 
-Run as a module, in its own process, because such code may never end: what it measured is its last
-line. Run from elsewhere by `measure_mine`.
+It runs in the warm process, because such code may never end.
 """
 
 import dataclasses
-import json
 import math
-import subprocess
-import sys
+import os
 from dataclasses import dataclass
+from typing import Any
 
-from course import root
+import torch
+
 from course.data.published import open_smollm2
 from course.experiments.gpt import Stopped, students_code
 from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, sources
 from course.experiments.writing import write_until
 from course.figures.texts import measured
 from course.student.exercises import all_written_exercises, reference_exercises
-from course.syllabus import find_lesson
-from course.system.console import typed
+from course.student.warm.process import how_it_ended, results
+from course.student.warm.server import Run
+from course.syllabus import Lesson, find_lesson
 from course.testing.outcomes import Wrong
 
 SECONDS = 180
@@ -54,26 +54,14 @@ def measure_mine() -> Mine:
         FileNotFoundError: the model is not there.
     """
     open_smollm2()  # it says best here what is wrong with it
-    command = [sys.executable, "-m", __name__]
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, encoding="utf-8", timeout=SECONDS, cwd=root()
-        )
-    except subprocess.TimeoutExpired:
-        raise Stopped(
-            f"The model on your code took longer than {SECONDS} seconds, so it was stopped; is "
-            f"there an endless loop? Try {typed('course check llama')}"
-        ) from None
-    try:
-        found = json.loads(ran.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        raise Stopped(
-            f"The model on your code ended without a result (exit status {ran.returncode}); "
-            f"it may have run out of memory. Try {typed('course check llama')}"
-        ) from None
-    if "stopped" in found:
-        raise Stopped(found["stopped"])
-    return Mine(**found)
+    (message,) = results(__name__, [{"lesson": "llama", "seconds": SECONDS}])
+    match message:
+        case {"done": {"stopped": why}}:
+            raise Stopped(why)
+        case {"done": found}:
+            return Mine(**found)
+    doing, file = "While the model ran on your code", find_lesson("llama").module()
+    raise Stopped(how_it_ended(message["ended"], message["log"], doing, file))
 
 
 @dataclass(frozen=True)
@@ -129,18 +117,23 @@ def measured_here() -> Mine:
     return Mine(name, found, published.tokenizer.decode(new), of)
 
 
-def main() -> None:
-    """Print what was measured, or why it stopped, as a last line of JSON."""
+# --- in the warm process ------------------------------------------------------------------------
+
+
+def warm_up(lesson: Lesson) -> None:
+    """Load nothing: there is one run."""
+
+
+def perform(run: Run, warm: None, lesson: str, seconds: float) -> dict[str, Any]:
+    """Return the fields of `Mine`, or {"stopped": why the student's code came to no result}."""
+    run.end_after(seconds)
+    torch.set_num_threads(os.cpu_count() or 1)
     try:
-        found = dataclasses.asdict(measured_here())
-        if not math.isfinite(found["loss"]):
+        found = measured_here()
+        if not math.isfinite(found.loss):
             raise Stopped(
-                f"The model on your code has a loss of {found['loss']}; look for a division by zero"
+                f"The model on your code has a loss of {found.loss}; look for a division by zero"
             )
     except Stopped as error:
-        found = {"stopped": str(error)}
-    print("\n" + json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+        return {"stopped": str(error)}
+    return dataclasses.asdict(found)

@@ -1,9 +1,9 @@
 """A published model: its file is read, and it runs on the functions of a student."""
 
-import json
 import signal
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -305,9 +305,9 @@ def written(built, data):
     all_written_exercises.cache_clear()
 
 
-def mine(capsys):
-    llama_mine.main()
-    return json.loads(capsys.readouterr().out.splitlines()[-1])
+def mine():
+    run = SimpleNamespace(end_after=lambda seconds: None)
+    return llama_mine.perform(run, None, "llama", llama_mine.SECONDS)
 
 
 def loss_of(title):
@@ -333,16 +333,14 @@ WRONG_ORDER = "key heads in the wrong order"
     ],
     ids=["wrong minus", "repeat"],
 )
-def test_a_likely_mistake_is_the_break_that_it_is_named_by(
-    written, capsys, stem, right, wrong, title
-):
+def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, right, wrong, title):
     written(stem, {right: wrong})
-    assert mine(capsys)["loss"] == pytest.approx(loss_of(title), abs=1e-4)
+    assert mine()["loss"] == pytest.approx(loss_of(title), abs=1e-4)
 
 
-def test_a_wrong_function_of_an_earlier_lesson_is_heard(written, capsys):
+def test_a_wrong_function_of_an_earlier_lesson_is_heard(written):
     written("rope", {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"})
-    found = mine(capsys)
+    found = mine()
     assert found["loss"] == pytest.approx(loss_of("rows of q and k left interleaved"), abs=1e-4)
     assert found["sources"]["interleaved_to_half"] == "yours"
     assert found["sources"]["RMSNorm"] == "borrowed"
@@ -372,17 +370,25 @@ def test_what_only_a_borrowed_exercise_calls_is_not_yours(borrowed, unused):
     ],
     ids=["raises", "another name", "no Python", "no number"],
 )
-def test_what_fails_on_a_students_code_is_one_sentence(written, capsys, stem, edits, says):
+def test_what_fails_on_a_students_code_is_one_sentence(written, stem, edits, says):
     written(stem, edits)
-    stopped = mine(capsys)["stopped"]
+    stopped = mine()["stopped"]
     assert any(part in stopped for part in says.split("|")), stopped
     assert "\n" not in stopped
+
+
+@pytest.mark.slow
+def test_the_code_runs_in_another_process(data):
+    """In this repository, where it may all be borrowed."""
+    found = llama_mine.measure_mine()
+    assert 0 < found.loss < 10 and found.goes_on
+    assert {*found.sources.values()} <= {"yours", "borrowed"}
 
 
 def test_code_that_never_ends_is_stopped(data, monkeypatch):
     monkeypatch.setattr(llama_mine, "SECONDS", 0.05)
     ran = CliRunner().invoke(main, ["experiment", "llama", "--mine"])
-    assert ran.exit_code == 1 and "took longer" in ran.output
+    assert ran.exit_code == 1 and "didn't finish" in ran.output
 
 
 @pytest.mark.parametrize(
