@@ -68,7 +68,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         test=in_words(first.name),
         sentence=sentence,
         details=textwrap.dedent(details).strip("\n"),
-        why=_reasons(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
+        why=reasons_of(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
         printed=first.printed,
         commands=commands_for(result.lesson, exercise),
         also_wrong=() if is_idea_right else tuple(also_wrong),
@@ -118,7 +118,7 @@ def in_words(test: str) -> str:
 
 
 @cache
-def _reasons(lesson: str) -> dict[tuple[str, str], str]:
+def reasons_of(lesson: str) -> dict[tuple[str, str], str]:
     """Return what each graded test says for itself, by its exercise and its name."""
     reasons = {}
     for node in ast.parse(find_lesson(lesson).tests.read_text(encoding="utf-8")).body:

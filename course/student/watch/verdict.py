@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from course.messages.message import reasons_of
 from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
 from course.student.progress import UNCHECKED, remember, status_of_lesson
@@ -30,6 +31,7 @@ def warm_up(lesson: Lesson) -> list[Case]:
     for case in cases:
         examination.run(case)
     KnownMistakes(cases[:1], seed=0)
+    reasons_of(lesson.stem)
     gc.freeze()  # or each fork's collector would copy all of this memory, by touching it
     return cases
 
