@@ -261,7 +261,7 @@ def test_a_save_is_acknowledged_while_pytorch_is_loaded(watching):
     watch.save(with_line("while True: pass"))
     watch.until("rotate_half takes a long time")
     watch.save(SOLUTION.replace("-x2", "x2"))
-    assert points_without() in watch.until("as soon as PyTorch is loaded")
+    assert "skipgram_pairs" in watch.until("as soon as PyTorch is loaded")  # rope is still done
     assert points_without("rotate_half") in watch.until(VERDICT)
 
 
