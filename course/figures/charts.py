@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colorbar import Colorbar
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
@@ -221,11 +222,16 @@ def heatmap(
     axes.patch.set(facecolor=CARD, edgecolor=FAINT, hatch="////", linewidth=0)  # behind the masked
     if bar:
         scale = axes.figure.colorbar(image, cax=axes.inset_axes((1 + gap, 0, 0.05, 1)))
-        scale.set_label(bar, fontsize=SMALL)
-        scale.ax.tick_params(labelsize=SMALL)
-        scale.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
-        scale.outline.set_visible(False)
+        finish_scale(scale, bar)
     return image
+
+
+def finish_scale(scale: Colorbar, name: str) -> None:
+    """Write what the numbers of a color scale are, and few of them."""
+    scale.set_label(name, fontsize=SMALL)
+    scale.ax.tick_params(labelsize=SMALL)
+    scale.locator = MaxNLocator(5, steps=(1, 2, 5, 10))
+    scale.outline.set_visible(False)
 
 
 def with_difference(

@@ -1,6 +1,7 @@
 """The color maps of heatmaps, each in two versions: for light pages and for dark ones."""
 
 import io
+import math
 
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap
@@ -29,9 +30,20 @@ def for_both_pages(png: bytes) -> tuple[bytes, bytes]:
     pixels = np.array(Image.open(io.BytesIO(png)).convert("RGBA"))
     colors, places = np.unique(pixels.view(np.uint32).squeeze(-1), return_inverse=True)
     light = np.ascontiguousarray(colors).view(np.uint8).reshape(-1, 4)
-    dark = np.array([_ON_DARK.get(tuple(color), color) for color in light.tolist()], np.uint8)
     places = places.reshape(pixels.shape[:2])
-    return _as_png(light, places), _as_png(dark, places)
+    return _as_png(light, places), _as_png(_on_dark(light), places)
+
+
+def _on_dark(light: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the colors (N, 4) of a heatmap on a dark page; a color scale has some in between."""
+    far, found = math.inf, light
+    for name, colors in _LIGHT.items():
+        steps = np.arange(colors.N)
+        apart = np.abs(light[:, None, :3] - colors(steps, bytes=True)[:, :3].astype(int)).sum(-1)
+        if (away := apart.min(axis=1)[light[:, 3] > 0].sum()) < far:
+            dark = DARK[name](steps, bytes=True)[apart.argmin(axis=1)]
+            far, found = away, np.where(light[:, 3:] > 0, dark, light)
+    return found.astype(np.uint8)
 
 
 def _as_png(colors: NDArray[np.uint8], places: NDArray[np.int64]) -> bytes:
@@ -44,14 +56,3 @@ def _as_png(colors: NDArray[np.uint8], places: NDArray[np.int64]) -> bytes:
     file = io.BytesIO()
     image.save(file, "png", optimize=True)
     return file.getvalue()
-
-
-def _steps(maps: dict[str, Colormap]) -> list[tuple[int, ...]]:
-    return [
-        tuple(color.tolist())
-        for one in maps.values()
-        for color in one(np.arange(one.N), bytes=True)
-    ]
-
-
-_ON_DARK = dict(zip(_steps(_LIGHT), _steps(DARK), strict=True))

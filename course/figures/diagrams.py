@@ -19,7 +19,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, Rectangle, Wedge
 
 from course.figures.palette import ACCENT, FAINT, INK, QUIET, SHADE, TINTS
 from course.figures.picture import MARGIN, WIDTH, Picture
-from course.figures.words import TEXT, Point, write
+from course.figures.words import TEXT, Point, signed, write
 
 _TITLE = MARGIN + 0.28  # inches that the title takes
 
@@ -110,7 +110,7 @@ def cells(
             fill = TINTS[color] if color else SHADE
             axes.add_patch(Rectangle(corner, width, height, facecolor=fill, edgecolor=FAINT))
             if entry is not None:
-                text = entry if isinstance(entry, str) else format(entry, pattern)
+                text = entry if isinstance(entry, str) else signed(entry, pattern)
                 how = {"align": "center", "bold": color not in (None, QUIET)}
                 write(axes, block.center(row, column), text, INK if color else QUIET, **how)
     return block

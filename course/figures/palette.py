@@ -56,7 +56,7 @@ SCALES = {  # name: on a light page, on a dark one
         ("#9dd6ff", "#4fabe6", "#1f5d88", "#262c34", "#8a4115", "#ff8a3d", "#ffbf91"),
     ),
     "amount": (
-        ("#f3f5f8", "#b9d8ee", "#6db0dd", "#0072b2", "#002a4c"),
+        ("#f3f5f8", "#b9d8ee", "#6db0dd", "#0072b2", "#00345c"),
         ("#262c34", "#134767", "#1f76ab", "#4fabe6", "#d3edff"),
     ),
 }
@@ -69,6 +69,14 @@ SERIES = (BLUE, VERMILLION, GREEN, PURPLE, AMBER, RED, INK, QUIET)
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
 """Of lines, by their numbers."""
+
+REMEDIES = {
+    "as trained": "quiet",
+    "positions divided": "blue",
+    "ntk_base": "green",
+    "YaRN": "vermillion",
+}
+"""What is done to RoPE's frequencies for longer texts -> its color, in lesson 7."""
 
 VARIANTS = ("ntk", "linear", "yarn 32", "yarn 4")
 """Ways to change RoPE's angles after the training: each has its own marker."""
@@ -83,6 +91,8 @@ def style_of(name: str, number: int) -> dict[str, Any]:
         number: for a line that is no scheme.
     """
     style = {"linestyle": DASHES[number % len(DASHES)], "marker": MARKERS[number % len(MARKERS)]}
+    if name in REMEDIES:
+        return style | {"color": _TABLE[REMEDIES[name]][0]}
     scheme, _, variant = name.partition(", ")
     known = _BY_NAME.get(scheme)
     if known is None:

@@ -103,7 +103,7 @@ def _entry(artist: Artist, axes: Axes | None = None) -> tuple[str, list[float]]:
                 for size in values.shape[:2]
             )
             kept = (values[np.ix_(rows, columns)] - low) / ((high - low) or 1)
-            words = f"{artist.get_cmap().name} {values.shape}"
+            words = f"{_hex(artist.get_cmap()(np.linspace(0, 1, 5)))} {values.shape}"
             return f"{kind} {words}", _rounded([low, high]) + _rounded(kept)
         case Line2D():
             words = f"{_hex([artist.get_color()])} {artist.get_linestyle()} {artist.get_marker()}"

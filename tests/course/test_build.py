@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.text import Text
 
 from course import ROOT
 from course import mistakes as catalogue
@@ -242,12 +243,32 @@ def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson, figur
         assert text.count("://") == 1  # nothing from elsewhere
         assert ("<text" in text) == bool(words_of(picture)), f"{name}: words can be selected"
         picture.draw_without_rendering()  # settles the layout
-        shown = {text: text.get_window_extent().padded(-2) for text in words_of(picture)}
+        # an annotation's own extent would include its arrow
+        shown = {text: Text.get_window_extent(text).padded(-3) for text in words_of(picture)}
         wrong = [text for text in shown if text.get_fontsize() < LEGIBLE]
         wrong += [text for text, box in shown.items() if not within(picture.bbox, box)]
         pairs = itertools.combinations(shown.items(), 2)
         wrong += [(a, b) for (a, box), (b, other) in pairs if box.overlaps(other)]
+        wrong += [
+            (drawn, text)
+            for drawn, points in lines_and_dots(picture)
+            for text, box in shown.items()
+            if drawn is not text and ((points > box.min) & (points < box.max)).all(axis=1).any()
+        ]
         assert wrong == [], name
+
+
+def lines_and_dots(picture):
+    """Lines, arrows and dots, with points (N, 2) on each, in pixels."""
+    for axes in [one for parent in picture.axes for one in (parent, *parent.child_axes)]:
+        for line in axes.lines:
+            path = line.get_transform().transform_path(line.get_path())
+            is_line = line.get_linestyle() != "None"
+            yield line, path.interpolated(60).vertices if is_line else path.vertices
+        for text in axes.texts:
+            if arrow := getattr(text, "arrow_patch", None):
+                path = arrow.get_transform().transform_path(arrow.get_path())
+                yield text, path.interpolated(20).vertices
 
 
 def words_of(picture):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from course.figures.charts import (
+    finish_scale,
     heatmap,
     label,
     largest,
@@ -72,8 +73,8 @@ def matrices(
     most = max(map(len, read.values()))
     for number, ((name, values), axes) in enumerate(zip(read.items(), grid.flat, strict=False)):
         below = f"\nchange by a shift: {change[name]:.2g}" if change and name in change else ""
-        bar = "" if one_scale and number < len(read) - 1 else unit
-        heatmap(axes, values, name, x + below, y, bar=bar, aspect="equal", **how)
+        bar = "" if one_scale else unit
+        image = heatmap(axes, values, name, x + below, y, bar=bar, aspect="equal", **how)
         if words is not None:
             tick_words(axes.xaxis, words, inches=4.2 / columns)
             tick_words(axes.yaxis, words, inches=4.2 / columns)
@@ -82,6 +83,9 @@ def matrices(
             axes.set_ylabel("")
     for axes in grid.flat[len(read) :]:
         axes.axis("off")
+    if one_scale:
+        scale = picture.colorbar(image, ax=list(grid.flat), shrink=0.8, aspect=14)
+        finish_scale(scale, unit)
     return picture
 
 

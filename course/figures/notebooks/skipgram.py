@@ -40,7 +40,7 @@ def word_map(
     title, component = f"{sizes['N']} words, {share:.0%} of the variance", "principal component"
     label(axes, title, f"first {component}", f"second {component}")
     if axes.get_legend_handles_labels()[1]:
-        picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6)
+        picture.legend(fontsize=SMALL, loc="outside lower center", ncols=6, frameon=False)
     return picture
 
 
@@ -91,7 +91,7 @@ def word_maps(
         axes.label_outer()
     handles = grid[0].get_legend_handles_labels()
     if handles[1]:
-        picture.legend(*handles, fontsize=SMALL, loc="outside lower center", ncols=6)
+        picture.legend(*handles, fontsize=SMALL, loc="outside lower center", ncols=6, frameon=False)
     return picture
 
 

@@ -13,15 +13,15 @@ from course.figures.diagrams import arrow, box, cells, diagram, name_row
 from course.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WHERE
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
-from course.figures.words import TEXT, listed, note, percent, write
+from course.figures.words import TEXT, listed, note, write
 
 WORDS = ["dog", "bites", "man"]
 TOKENS = torch.tensor([[10.0, 0], [0, 10], [10, 10]])
 POSITIONS = torch.tensor([[1.0, 2], [3, 4], [5, 6]])
 """The numbers of the lesson's text."""
 
-GPT2 = {"GPT-2 small": (768, 12), "GPT-2 XL": (1600, 48)}
-"""Name -> width C and blocks."""
+MODELS = {"GPT-2 small": (50257, 1024, 768), "a character-level model": (65, 256, 384)}
+"""Name -> tokens, positions and width C; those of the text."""
 
 
 def token_row_plus_position_row() -> Picture:
@@ -134,45 +134,34 @@ def directions_at_right_angles() -> Picture:
     return picture
 
 
-def parameters_of_gpt2() -> Picture:
-    parts = {name: _parameters(*sizes) for name, sizes in GPT2.items()}
-    shares = {name: [n / sum(ns) for n in ns] for name, ns in parts.items()}
-    tokens, positions, _ = shares["GPT-2 small"]
+def what_against_where() -> Picture:
+    sizes = {name: _parameters(*shape) for name, shape in MODELS.items()}
+    (of_tokens, of_positions), small = sizes.values()
+    times = (of_tokens / of_positions, small[1] / small[0])
     picture, axes = diagram(
-        3.5,
-        f"Tokens take {percent(tokens, 1)} of GPT-2 small, positions {percent(positions, 1)}",
-        alt="Two bars, each 100% of a model. "
+        2.75,
+        f"GPT-2 spends {times[0]:.0f} times as much on what as on where",
+        alt="Two bars, each 100% of a model's two tables. "
         + " ".join(
-            f"{name}: {sum(ns) / 1e6:,.0f} million parameters, of these "
-            f"{percent(shares[name][0], 1)} token table, {percent(shares[name][1], 1)} position "
-            f"table, {percent(shares[name][2], 1)} blocks."
-            for name, ns in parts.items()
+            f"{name}: {tokens:,} numbers for tokens, {positions:,} for positions."
+            for name, (tokens, positions) in sizes.items()
         )
-        + " A dashed box at the end of each bar shows the second token table that tying saves.",
+        + f" In the character model, positions take {times[1]:.0f} times as much as tokens.",
     )
-    left, full, height = 0.35, 4.7, 0.5
-    colors = (SECOND, ACCENT, QUIET)
-    for y, name in zip((0.75, 2.5), parts, strict=True):
-        total = sum(parts[name])
-        write(axes, (left, y - 0.55), f"{name}: {total / 1e6:,.1f} million", bold=True)
+    left, full, height = 0.16, 6.68, 0.5
+    for y, (name, both) in zip((0.5, 1.9), sizes.items(), strict=True):
+        n_tokens, n_positions, width = MODELS[name]
+        write(axes, (left, y - 0.3), name, bold=True)
+        shape = f"({n_tokens:,} + {n_positions:,}) rows of {width}"
+        write(axes, (left + full, y - 0.3), shape, QUIET, align="right")
         x = left
-        for share, color in zip(shares[name], colors, strict=True):
-            wide = share * full
-            fill = ACCENT if color == ACCENT else TINTS[color]
-            above = 2 if color == ACCENT else 1  # a narrow part, above the edges of others
-            patch = {"facecolor": fill, "edgecolor": color, "linewidth": 1, "zorder": above}
-            axes.add_patch(Rectangle((x, y), wide, height, **patch))
+        for size, color in zip(both, (WHAT, WHERE), strict=True):
+            wide = full * size / sum(both)
+            fill = TINTS[color] if wide > 1 else color
+            axes.add_patch(Rectangle((x, y), wide, height, facecolor=fill, edgecolor=color))
             x += wide
-        token, position, _ = (share * full for share in shares[name])
-        ghost = {"fill": False, "edgecolor": SECOND, "linestyle": "--", "linewidth": 1.4}
-        axes.add_patch(Rectangle((x, y), token, height, **ghost))
-        of_blocks = (left + token + position + x) / 2
-        write(axes, (of_blocks, y + 0.25), f"blocks {percent(shares[name][2], 1)}", align="center")
-        write(axes, (left, y - 0.2), f"tokens {percent(shares[name][0], 1)}", SECOND)
-        end = (left + token + position / 2, y + height)
-        words = (end[0] + 1.1, end[1] + 0.3)
-        note(axes, f"positions {percent(shares[name][1], 1)}", end, words, ACCENT)
-        write(axes, (x + 0.1, y - 0.2), "not needed: tied", SECOND)
+        write(axes, (left, y + height + 0.19), f"what: {both[0]:,}", WHAT)
+        write(axes, (left + full, y + height + 0.19), f"where: {both[1]:,}", WHERE, align="right")
     return picture
 
 
@@ -185,7 +174,7 @@ def table_used_twice() -> Picture:
         "One table, both ends: a row goes in, dot products come out",
         alt="From left to right: the id 2, man, picks row 10, 10 of the token table. That goes "
         f"through the blocks, which give {listed(x[0, 0].tolist())}. The same table once more: its "
-        f"dot products with that are the scores {', '.join(f'{s:g}' for s in scores)} of dog, "
+        f"dot products with that are the scores {listed(scores)} of dog, "
         f"bites and man. {WORDS[best].capitalize()} has the highest.",
     )
     size, y = (0.42, 0.36), 0.6
@@ -214,14 +203,12 @@ def table_used_twice() -> Picture:
     return picture
 
 
-def _parameters(width: int, blocks: int) -> tuple[int, int, int]:
-    """Return how many parameters are in GPT-2's token table, position table, and all else."""
+def _parameters(n_tokens: int, n_positions: int, width: int) -> tuple[int, int]:
+    """Return how many numbers are in a token table and in a position table."""
     with torch.device("meta"):  # shapes without memory
-        model = reference("learned").GPTEmbedding(50257, 1024, width)
-        layer = torch.nn.TransformerEncoderLayer(width, 8, 4 * width)
+        model = reference("learned").GPTEmbedding(n_tokens, n_positions, width)
     count = reference("learned").count_parameters
-    rest = blocks * count(layer) + 2 * width  # and the last layer norm
-    return count(model.tok_emb), count(model.pos_emb), rest
+    return count(model.tok_emb), count(model.pos_emb)
 
 
 def _same(axes: Axes, left: float, right: float, y: float) -> None:

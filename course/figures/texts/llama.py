@@ -66,13 +66,13 @@ def rows_move() -> Picture:
         2.95,
         "The file interleaves a pair's rows; your rotation wants halves",
         alt="Left, a head of six rows as in the file, with the pairs 0 1, 2 3 and 4 5 in three "
-        "colors. Right, the same rows in split halves, 0 2 4 and 1 3 5, so that each color has one "
-        "row in each half.",
+        "colors. Arrows lead to their new places on the right, in split halves, 0 2 4 and 1 3 5, "
+        "so that each color has one row in each half.",
     )
     rows = torch.arange(6).reshape(6, 1)
     moved = reference("rope").interleaved_to_half(rows, 1).flatten().tolist()
-    colors = (SECOND, ACCENT, THIRD)
-    for x, name, order in ((1.6, "in the file", [*range(6)]), (4.4, "in your Llama", moved)):
+    colors, blocks = (SECOND, ACCENT, THIRD), []
+    for x, name, order in ((1.0, "in the file", [*range(6)]), (4.4, "in your Llama", moved)):
         block = cells(
             axes,
             x,
@@ -82,9 +82,12 @@ def rows_move() -> Picture:
             size=(1.2, 0.38),
         )
         write(axes, (block.middle, 0.18), name, align="center", bold=True)
+        blocks.append(block)
+    for place, row in enumerate(moved):
+        arrow(axes, blocks[0].right(row), blocks[1].left(place), colors[row // 2])
     write(axes, (5.75, 1.02), "first half", QUIET)
     write(axes, (5.75, 2.16), "second half", QUIET)
-    axes.plot([4.3, 6.6], [1.59, 1.59], color=FAINT, linewidth=1.2)
+    axes.plot([5.6, 6.8], [1.59, 1.59], color=FAINT, linewidth=1.2)
     return picture
 
 

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from course.figures.charts import chart, curve, heatmap, log_axis
 from course.figures.diagrams import arrow, cells, clock, diagram, join_by_arc, name_column, name_row
 from course.figures.notebooks.longer import means_nearby
-from course.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, TINTS, WRONG
+from course.figures.palette import ACCENT, INK, QUIET, SECOND, SHADE, THIRD, TINTS, WRONG
 from course.figures.picture import Picture
 from course.figures.texts import measured, reference
 from course.figures.words import TEXT, note, write
@@ -79,26 +79,31 @@ def three_remedies() -> Picture:
 def near_and_far() -> Picture:
     ways = {"as trained": _trained()} | _stretched()
     places = torch.logspace(0, math.log10(FACTOR * TRAINED), 60).round().unique()
+    drawn = {name: _smoothed(frequencies, places) for name, frequencies in ways.items()}
+    lowest = drawn["as trained"][_near(places, TRAINED)]
     picture, axes = chart(
-        3.9,
+        4.1,
         "Near, YaRN scores as in training; far, as divided positions do",
         alt="The score of a token with itself, against the distance from 1 to 16,384, on a "
-        "logarithmic axis. As trained it falls steadily, and keeps falling beyond the trained "
-        "4,096. With positions divided the same curve is four times further right. YaRN "
-        "follows the first up to about twenty steps, and the second from about four hundred on.",
+        "logarithmic axis. As trained it falls steadily, and beyond the trained 4,096 it falls "
+        "into scores that never occurred in training, below a dashed line. With positions divided "
+        "the same curve is four times further right. YaRN follows the first up to about twenty "
+        "steps, and the second from about four hundred on; both end above the line.",
         x="steps from the query back to the key",
         y="score / its value at 0",
     )
-    drawn = {name: _smoothed(frequencies, places) for name, frequencies in ways.items()}
     curve(axes, places, drawn["as trained"], color=QUIET, linewidth=2.2)
-    curve(axes, places, drawn["positions / 4"], color=SECOND)
-    curve(axes, places, drawn["YaRN"], color=ACCENT)
-    axes.axvline(TRAINED, **EDGE)
+    curve(axes, places, drawn["positions / 4"], color=SECOND, linewidth=2.4)
+    curve(axes, places, drawn["YaRN"], color=ACCENT, linewidth=3.2)
+    axes.axvspan(TRAINED, FACTOR * TRAINED, color=SHADE, linewidth=0)
+    axes.axhspan(-0.14, lowest, color=TINTS[WRONG], linewidth=0, zorder=0)
+    write(axes, (1.2, lowest - 0.07), "lower than any score of the training", WRONG)
     log_axis(axes.xaxis, [1, 10, 100, 1000, 4096, 16384])
-    axes.set(xlim=(1, FACTOR * TRAINED), ylim=(-0.12, 1.04))
-    note(axes, "positions / 4", (9, 0.87), (40, 0.93), SECOND)
-    note(axes, "YaRN", (45, drawn["YaRN"][_near(places, 45)]), (170, 0.72), ACCENT)
-    note(axes, "as trained", (300, drawn["as trained"][_near(places, 300)]), (60, 0.13))
+    axes.set(xlim=(1, FACTOR * TRAINED), ylim=(-0.14, 1.04))
+    write(axes, (TRAINED * 0.9, 0.97), "never trained →", QUIET, align="right")
+    note(axes, "positions / 4", (9, 0.87), (40, 0.9), SECOND)
+    note(axes, "YaRN", (45, drawn["YaRN"][_near(places, 45)]), (130, 0.72), ACCENT)
+    note(axes, "as trained", (60, drawn["as trained"][_near(places, 60)]), (9, 0.3))
     return picture
 
 
@@ -269,8 +274,8 @@ def patches() -> Picture:
     picture, panels = chart(
         3.2,
         "Numbered in a line, opposite edges look close; a grid mends it",
-        alt="The score of a patch with all 64 patches of an image, as colors, three times; darker "
-        "is higher, and 1 is its score with itself. Numbered in one line, the patch in row 3 and "
+        alt="The score of a patch with all 64 patches of an image, as colors, three times; the "
+        "strongest is 1, its score with itself. Numbered in one line, the patch in row 3 and "
         "column 6 scores high along its row and at the left edge of the next one, "
         f"{edge[0]:.2f}, and low with the patch below, {below[0]:.2f}. On a grid it scores high on "
         f"all sides, {below[1]:.2f} below, and {edge[1]:.2f} at that edge. Around another patch "
@@ -284,6 +289,11 @@ def patches() -> Picture:
         axes.plot([column], [row], marker="o", markersize=7, color=ACCENT)
         axes.set(xticks=[], yticks=[])
     note(panels[0, 0], "the query", (5.8, 3.3), (3.0, 6.0), ACCENT)
+    image = panels[0, -1].images[0]
+    scale = picture.colorbar(image, ax=panels[0].tolist(), ticks=[0, 0.5, 1], aspect=12, shrink=0.7)
+    scale.outline.set_visible(False)
+    scale.ax.set_title("score", fontsize=TEXT, color=QUIET, loc="left", pad=12)
+    scale.ax.tick_params(labelsize=TEXT)
     return picture
 
 
@@ -335,7 +345,7 @@ def who_can() -> Picture:
             f"{rows['alibi'][-1]}%, no positions {rows['none'][0]}% and {rows['none'][-1]}%."
             for task, rows in tasks.items()
         )
-        + " Learned rows end at 32.",
+        + " Learned rows end at 32; beyond, cells are hatched.",
         rows=2,
         columns=3,
     )
@@ -351,9 +361,6 @@ def who_can() -> Picture:
             axes.set_yticks([])
         else:
             axes.set_yticks(range(len(names)), titles, fontsize=TEXT)
-        for row, name in enumerate(names):
-            if len(rows[name]) < len(lengths):
-                axes.plot([len(rows[name]) - 0.2, len(lengths) - 0.8], [row, row], color=QUIET)
     last = grid.flat[-1]
     last.axis("off")
     image = grid[0, 0].images[0]
@@ -361,6 +368,7 @@ def who_can() -> Picture:
     scale.set_ticks([0, 50, 100], labels=["0%", "50%", "100%"])
     scale.ax.tick_params(labelsize=TEXT)
     write(last, (0.1, 0.98), "right answers", QUIET)
+    picture.supxlabel("length of the text (tokens)", fontsize=TEXT)
     return picture
 
 

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from course.figures.charts import chart, curve
 from course.figures.diagrams import Cells, arrow, box, cells, diagram, name_column, name_row
-from course.figures.palette import ACCENT, KEY, QUERY, QUIET, THIRD, VALUE, WHAT, WHERE
+from course.figures.palette import ACCENT, KEY, QUERY, QUIET, THIRD, TINTS, VALUE, WHAT, WHERE
 from course.figures.picture import Picture
 from course.figures.texts import reference
-from course.figures.words import TEXT, listed, signed, write
+from course.figures.words import TEXT, listed, listing, percent, signed, write
 
 VECTORS = {"dog": (1.0, 1, 0, 0), "bites": (1.0, 0, 1, 0), "man": (1.0, -1, 1, 1)}
 """The numbers of the lesson's text."""
@@ -346,25 +346,51 @@ def mask_stays_in_place() -> Picture:
 def second_layer_sees_order() -> Picture:
     layer = reference("permutation").causal_toy_attention
     orders = (DOG_BITES_MAN, ("bites", "dog", "man"))
-    picture, axes = diagram(
-        1.75,
-        "Swap dog and bites: one layer leaves man as it was, two do not",
-        alt="The vector of man, last in dog bites man and last in bites dog man, under a causal "
-        "mask. After one layer it is the same in both sentences; after two layers it differs.",
-    )
-    outputs = [_tokens(words)[None] for words in orders]
-    for words, x in zip(orders, (1.5, 4.45), strict=True):
-        write(axes, (x + 1.18, 0.2), " ".join(words), align="center", bold=True)
-    for row, name in enumerate(("1 layer", "2 layers")):
+    outputs, shares = [_tokens(words)[None] for words in orders], []
+    for _ in range(2):
         outputs = [layer(tokens) for tokens in outputs]
-        left, right = (_entries(tokens[0, 2].tolist()) for tokens in outputs)
-        y, colors = 0.45 + 0.6 * row, [QUIET if left == right else ACCENT]
-        block = cells(axes, 1.5, y, [left], colors=colors, size=(0.59, 0.4))
-        cells(axes, 4.45, y, [right], colors=colors, size=(0.59, 0.4))
-        name_row(axes, block, 0, f"man, {name}", *colors)
-        sign = "=" if left == right else "≠"
-        write(axes, (4.155, y + 0.2), sign, *colors, align="center", bold=True, size=TEXT + 5)
+        shares.append([_shares(tokens[0, 2]) for tokens in outputs])
+    told = [
+        [listing(f"{percent(share)} {word}" for word, share in one.items()) for one in both]
+        for both in shares
+    ]
+    picture, axes = diagram(
+        2.35,
+        "Swap dog and bites: one layer leaves man as it was, two do not",
+        alt="Bars: how much of dog, bites and man is in the new vector of man, last in dog bites "
+        f"man and last in bites dog man, under a causal mask. After one layer the bars are equal: "
+        f"{told[0][0]}. After two layers they differ: {told[1][0]}, against {told[1][1]}.",
+    )
+    colors, wide, lefts = {"dog": WHAT, "bites": QUIET, "man": THIRD}, 2.35, (1.5, 4.5)
+    for words, left in zip(orders, lefts, strict=True):
+        for word, share in zip(words, (0.2, 0.51, 0.82), strict=True):
+            how = {"align": "center", "bold": True}
+            write(axes, (left + share * wide, 0.15), word, colors[word], **how)
+    for row, both in enumerate(shares):
+        y, is_same = 0.42 + 1.0 * row, _is_same(*both)
+        name, color = ("1 layer", "2 layers")[row], QUIET if is_same else ACCENT
+        write(axes, (0.16, y + 0.22), f"man after\n{name}", color)
+        sign = "=" if is_same else "≠"
+        write(axes, (4.175, y + 0.22), sign, color, align="center", bold=True, size=TEXT + 7)
+        for one, left in zip(both, lefts, strict=True):
+            x = left
+            for word, share in one.items():
+                part = {"facecolor": TINTS[colors[word]], "edgecolor": colors[word]}
+                axes.add_patch(Rectangle((x, y), share * wide, 0.44, **part))
+                place = (x + share * wide / 2, y + 0.6)
+                write(axes, place, percent(share), colors[word], align="center")
+                x += share * wide
     return picture
+
+
+def _shares(vector: torch.Tensor) -> dict[str, float]:
+    """Return how much of each word a vector is: the outputs are averages of the words."""
+    solved = torch.linalg.lstsq(_tokens(DOG_BITES_MAN).T, vector[:, None]).solution[:, 0]
+    return dict(zip(DOG_BITES_MAN, solved.tolist(), strict=True))
+
+
+def _is_same(one: dict[str, float], other: dict[str, float]) -> bool:
+    return all(abs(one[word] - other[word]) < 1e-5 for word in one)
 
 
 def mask_numbers_the_places() -> Picture:

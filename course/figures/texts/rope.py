@@ -6,7 +6,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from course.figures.charts import chart, curve, log_axis
+from course.figures.charts import chart, curve, log_axis, spread_out
 from course.figures.diagrams import (
     arrow,
     box,
@@ -29,6 +29,7 @@ from course.figures.palette import (
     QUERY,
     QUIET,
     SECOND,
+    SHADE,
     THIRD,
     TINTS,
     VALUE,
@@ -343,31 +344,37 @@ def where_each_acts() -> Picture:
         "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
         "Softmax turns the scores into weights, and the weights mix the values.",
     )
-    of_rows, of_rope, of_alibi = map(color_of, ("sinusoidal", "rope", "alibi"))
-    outline(axes, (2.62, 0.08), (4.26, 3.02))
-    write(axes, (4.75, 2.2), "attention, layer by layer", QUIET, align="center")
-    added = box(axes, 0.14, 0.3, "learned or sinusoidal\nrow, once", of_rows, (2.25, 0.68))
-    turned = box(axes, 2.8, 0.3, "RoPE turns\nboth", of_rope, (1.5, 0.68))
-    lowered = box(axes, 4.5, 0.3, "ALiBi subtracts\na penalty", of_alibi, (1.5, 0.68))
-    tokens = box(axes, 0.14, 1.42, "token\nrows", size=(0.95, 0.62))
-    queries = box(axes, 2.95, 1.42, "queries,\nkeys", size=(1.2, 0.62))
-    scores = box(axes, 4.75, 1.42, "scores", size=(1.0, 0.62))
-    softmax = box(axes, 6.0, 1.42, "soft-\nmax", size=(0.75, 0.62))
-    values = box(axes, 2.95, 2.42, "values", size=(1.2, 0.5))
-    mixed = box(axes, 6.0, 2.42, "mix", size=(0.75, 0.5))
-    plus = (1.85, 1.73)
-    axes.add_patch(Circle(plus, 0.19, facecolor=TINTS[of_rows], edgecolor=of_rows))
-    write(axes, plus, "+", align="center", size=TEXT + 4)
-    arrow(axes, tokens.right(0), (plus[0] - 0.19, plus[1]))
-    arrow(axes, (plus[0], added.below(0)[1]), (plus[0], plus[1] - 0.19), of_rows)
-    arrow(axes, (plus[0] + 0.19, plus[1]), queries.left(0))
-    arrow(axes, (plus[0] + 0.13, plus[1] + 0.13), values.left(0))
-    arrow(axes, turned.below(0), queries.above(0), of_rope)
-    arrow(axes, lowered.below(0), scores.above(0), of_alibi)
-    arrow(axes, queries.right(0), scores.left(0))
-    arrow(axes, scores.right(0), softmax.left(0))
+    y, radius = 1.72, 0.25
+    outline(axes, (2.0, 0.08), (4.84, 2.98))
+    write(axes, (2.15, 0.3), "attention, in each layer", QUIET)
+    tokens = box(axes, 0.14, y - 0.3, "token\nrows", size=(0.8, 0.6))
+    queries = box(axes, 2.12, y - 0.3, "queries,\nkeys", size=(0.95, 0.6))
+    scores = box(axes, 4.02, y - 0.3, "scores", size=(0.85, 0.6))
+    weights = box(axes, 5.85, y - 0.3, "weights", size=(0.9, 0.6))
+    values = box(axes, 2.12, 2.45, "values", size=(0.95, 0.42))
+    mixed = box(axes, 5.85, 2.45, "mix", size=(0.9, 0.42))
+    points = (
+        (1.4, "+", "sinusoidal", ("learned,", "sinusoidal", "add a row")),
+        (3.55, "↺", "rope", ("RoPE", "turns both")),
+        (5.36, "−", "alibi", ("ALiBi", "lowers them")),
+    )
+    arrow(axes, (1.4 + 0.7 * radius, y + 0.7 * radius), values.left(0))
+    ways = [tokens.right(0), queries.left(0), queries.right(0), scores.left(0)]
+    ways += [scores.right(0), weights.left(0)]
+    for number, (x, sign, scheme, (name, *does)) in enumerate(points):
+        color = color_of(scheme)
+        start, end = ways[2 * number : 2 * number + 2]
+        arrow(axes, start, (x - radius, y), color)
+        arrow(axes, (x + radius, y), end, color)
+        axes.add_patch(Circle((x, y), radius, facecolor=TINTS[color], edgecolor=color))
+        write(axes, (x, y), sign, color, align="center", bold=True, size=TEXT + 6)
+        top = 1.2 - 0.24 * len(does)
+        write(axes, (x, top), name, color, align="center", bold=True)
+        for line, words in enumerate(does, start=1):
+            how = {"align": "center", "bold": words == "sinusoidal"}
+            write(axes, (x, top + 0.24 * line), words, color, **how)
+    arrow(axes, weights.below(0), mixed.above(0))
     arrow(axes, values.right(0), mixed.left(0))
-    arrow(axes, softmax.below(0), mixed.above(0))
     return picture
 
 
@@ -375,7 +382,7 @@ def reading_on() -> Picture:
     losses = measured("rope", "reading_on")["losses"]
     lengths = (64, 128, 256)
     picture, axes = chart(
-        4.2,
+        4.3,
         "RoPE is best at its trained length; beyond, it needs a new base",
         alt="Loss over the length of the text read, 64, 128 and 256 characters, after training on "
         "64. "
@@ -383,17 +390,32 @@ def reading_on() -> Picture:
             f"{name}: {', '.join(f'{loss:.2f}' for loss in of_name)}."
             for name, of_name in losses.items()
         ),
-        x="length of the text (characters); trained on 64",
+        x="length of the text (characters)",
         y="loss (nats per character)",
     )
-    aside = {"learned": 7, "sinusoidal": -7, "RoPE, ntk_base": 8, "ALiBi": -8}  # points
+    lowest, highest = 1.9, 3.25
+    ends = {name: (of_name[-1] - lowest) / (highest - lowest) for name, of_name in losses.items()}
+    order = sorted(ends, key=ends.get)
+    heights = dict(zip(order, spread_out([ends[name] for name in order], 0.075), strict=True))
     for name, of_name in losses.items():
-        how = style_of(name, 0) | {"markersize": 6}
-        curve(axes, lengths, of_name, name, offset=(8, aside.get(name, 0)), **how)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(lengths, [str(length) for length in lengths])
-    axes.minorticks_off()
-    axes.set(xlim=(58, 500), ylim=(1.92, 3.25))
+        told = name.startswith("RoPE")
+        how = {"markersize": 7, "linewidth": 2.8} if told else {"markersize": 5, "linewidth": 1.3}
+        how |= style_of(name, 0)
+        curve(axes, range(len(lengths)), of_name, zorder=3 if told else 2, **how)
+        write(
+            axes,
+            (2.1, lowest + heights[name] * (highest - lowest)),
+            f"{name} {of_name[-1]:.2f}",
+            how["color"],
+            bold=told,
+        )
+    axes.axvspan(-0.25, 0.22, color=SHADE, linewidth=0)
+    write(axes, (-0.2, 3.14), "trained\non 64", QUIET)
+    best = losses["RoPE"][0]
+    write(axes, (0, best - 0.065), f"{best:.2f}", color_of("rope"), align="center", bold=True)
+    axes.set_xticks(range(len(lengths)), [str(length) for length in lengths])
+    axes.set(xlim=(-0.25, 3.25), ylim=(lowest, highest), yticks=[2, 2.5, 3])
+    axes.spines["bottom"].set_bounds(-0.25, 2)
     return picture
 
 

@@ -15,7 +15,7 @@ from course.figures.diagrams import (
     sector,
     tip_of,
 )
-from course.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS
+from course.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS, WHERE
 from course.figures.picture import Picture
 from course.figures.texts import reference
 from course.figures.words import TEXT, note, rounded, write
@@ -63,31 +63,33 @@ def row_notes_the_tips() -> Picture:
     row = reference("sinusoidal").sinusoidal_encoding(position + 1, width)[position].tolist()
     rates = reference("sinusoidal").inverse_frequencies(width).tolist()
     picture, axes = diagram(
-        3.3,
+        3.75,
         "A row records each hand's tip: cosine to the right, sine up",
         alt="Two clocks for position 1 and C = 4, above the four numbers of row 1. Hand 0 has "
-        f"turned by 1 radian: its tip is {row[0]:.4f} up and {row[1]:.4f} to the right. Hand 1 has "
-        f"turned by 0.01: its tip is {row[2]:.4f} up and {row[3]:.4f} to the right.",
+        f"turned by 1 radian: its tip is {row[0]:.4f} up, drawn as a bar at the side, and "
+        f"{row[1]:.4f} to the right, drawn as a bar below. Hand 1 has turned by 0.01: its tip is "
+        f"{row[2]:.4f} up, too little to see, and {row[3]:.4f} to the right.",
     )
-    left, cell, radius, y = 1.5, 1.25, 0.9, 1.3
+    left, cell, radius, y = 1.3, 1.3, 0.88, 1.35
     names = [f"{name} {position * rate:g}" for rate in rates for name in ("sin", "cos")]
-    colors = [ACCENT, SECOND] * (width // 2)
-    for pair, angle in enumerate(position * rate for rate in rates):
-        x = left + (2 * pair + 1) * cell
-        side, height = tip_of((x, y), radius, angle)
-        write(axes, (x, 0.16), f"hand {pair}", align="center", bold=True)
-        dial(axes, (x, y), radius)
-        axes.plot([side, side], [y, height], color=ACCENT, linewidth=4)
-        axes.plot([x, side], [y, y], color=SECOND, linewidth=4)
-        hand(axes, (x, y), radius, angle, INK)
-        if pair == 0:
-            write(axes, (side + 0.08, (y + height) / 2), names[0], ACCENT)
-        else:
-            write(axes, (x + 0.1, y - 0.42), f"{names[2]}:", ACCENT)
-            write(axes, (x + 0.1, y - 0.16), "too short to see", ACCENT)
-        write(axes, ((x + side) / 2, y + 0.17), names[2 * pair + 1], SECOND, align="center")
-    block = cells(axes, left, 2.7, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
+    colors = [WHERE, SECOND] * (width // 2)
+    block = cells(axes, left, 3.18, [row], size=(cell, 0.42), pattern=".4f", colors=[colors])
     write(axes, (0.16, block.left(0)[1]), f"row {position}", bold=True)
+    for pair, angle in enumerate(position * rate for rate in rates):
+        x = left + (2 * pair + 1) * cell - 0.1
+        tip = tip_of((x, y), radius, angle)
+        side, below = x + radius + 0.14, y + radius + 0.14
+        write(axes, (x, 0.2), f"hand {pair}", align="center", bold=True)
+        dial(axes, (x, y), radius)
+        for end in ((side, tip[1]), (tip[0], below)):
+            axes.plot(*zip(tip, end, strict=True), color=QUIET, linewidth=1, linestyle=":")
+        axes.plot([x, x], [y, below], color=QUIET, linewidth=1, linestyle=":")
+        axes.plot([x, side], [y, y], color=QUIET, linewidth=1, linestyle=":")
+        hand(axes, (x, y), radius, angle, INK)
+        axes.plot([side, side], [y, tip[1]], color=WHERE, linewidth=5)
+        axes.plot([x, tip[0]], [below, below], color=SECOND, linewidth=5)
+        write(axes, (side + 0.08, (y + tip[1]) / 2), names[2 * pair], WHERE)
+        write(axes, ((x + tip[0]) / 2, below + 0.2), names[2 * pair + 1], SECOND, align="center")
     for column, (name, color) in enumerate(zip(names, colors, strict=True)):
         name_column(axes, block, column, name, color)
     return picture

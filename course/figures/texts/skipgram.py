@@ -5,11 +5,13 @@ import math
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patches import Polygon
 
-from course.figures.charts import chart, curve, log_axis
+from course.figures.charts import chart, curve, log_axis, spread_out
 from course.figures.diagrams import arrow, cells, diagram, name_column, name_row
-from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD, WRONG
+from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD, TINTS, WRONG
 from course.figures.picture import Picture
+from course.figures.shapes import Array
 from course.figures.texts import measured, reference
 from course.figures.words import TEXT, name_points, note, signed, write
 
@@ -128,8 +130,7 @@ def where_a_score_rests() -> Picture:
     curve(axes, scores, cost, color=SECOND)
     axes.plot(rest, lowest, "o", color=ACCENT, markersize=8)
     said = "12 true pairs pull up as hard\nas 15 drawn ones push down"
-    note(axes, said, (rest, lowest + 0.4), (0.1, 32), ACCENT)
-    axes.axvline(0, color=QUIET, linewidth=1, linestyle=":")
+    note(axes, said, (rest, lowest + 0.4), (rest, 30), ACCENT)
     axes.set(ylim=(16, 50))
     return picture
 
@@ -137,14 +138,10 @@ def where_a_score_rests() -> Picture:
 def scores_and_pmi() -> Picture:
     found = measured("skipgram", "scores_and_pmi")
     at_least = found["at_least"]
-    lines = {
-        "Shakespeare, 16": (QUIET, (2.15, 1.3)),
-        "Shakespeare, 64": (ACCENT, (-0.05, 0.8)),
-        "kingdom, 171": (SECOND, (-0.05, 0.4)),
-    }
+    colors = {"kingdom, 171": SECOND, "Shakespeare, 64": ACCENT, "Shakespeare, 16": QUIET}
     told = "; ".join(
         f"{name} numbers per word: from {found[name][0]:.2f} to {found[name][-1]:.2f}"
-        for name in lines
+        for name in reversed(colors)
     )
     picture, axes = chart(
         4.0,
@@ -154,11 +151,16 @@ def scores_and_pmi() -> Picture:
         x="how often the pair meets, at least",
         y="distance (nats)",
     )
-    for name, (color, where) in lines.items():
-        curve(axes, range(len(at_least)), found[name], color=color, linewidth=2.4)
-        write(axes, where, name, color)
-    axes.set_xticks(range(len(at_least)), [f"{count:g}" for count in at_least])
-    axes.set(ylim=(0, 2.5), yticks=[0, 1, 2])
+    places, highest = range(len(at_least)), 2.5
+    heights = spread_out([found[name][-1] / highest for name in colors], 0.085)
+    for (name, color), height in zip(colors.items(), heights, strict=True):
+        curve(axes, places, found[name], color=color, linewidth=2.4, marker="o", markersize=5)
+        write(axes, (places[-1] + 0.25, height * highest), name, color)
+    words = (places[-1] + 0.25, heights[-1] * highest + 0.42)
+    write(axes, words, "text, and numbers\nper word", QUIET)
+    axes.set_xticks(places, [f"{count:g}" for count in at_least])
+    axes.set(xlim=(-0.25, places[-1] + 2.9), ylim=(0, highest), yticks=[0, 1, 2])
+    axes.spines["bottom"].set_bounds(-0.25, places[-1])
     return picture
 
 
@@ -266,7 +268,7 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
     )
     words = {word: kind for kind, of_kind in places.items() for word in of_kind}
     points = np.array([places[kind][word] for word, kind in words.items()])
-    across, up = 6.2, 3.6  # inches that are left for the points: one scale for both axes
+    across, up = 6.6, 4.0  # inches that are left for the points: one scale for both axes
     low, high = points.min(0), points.max(0)
     half = max((high - low) / (across, up)) * 1.22 / 2 * np.array([across, up])
     middle = (low + high) / 2
@@ -274,11 +276,41 @@ def _map(name: str, finding: str, colors: dict[str, str]) -> Picture:
     (left, bottom), (right, top) = middle - half, middle + half
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.spines[:].set_visible(False)
+    inch = 2 * half[0] / across
+    titles = []
+    for kind, of_kind in places.items():
+        group = np.array(list(of_kind.values()))
+        from_middle = group - group.mean(0)
+        corners = group[np.arctan2(*from_middle.T).argsort()]
+        around = {"facecolor": TINTS[colors[kind]], "edgecolor": TINTS[colors[kind]]}
+        axes.add_patch(Polygon(corners, linewidth=30, joinstyle="round", alpha=0.6, **around))
+        axes.plot(*group.T, "o", color=colors[kind], markersize=6)
+        x, wide = group[:, 0].mean(), 0.06 * len(kind) * inch
+        above, below = group[:, 1].max() + 0.34 * inch, group[:, 1].min() - 0.34 * inch
+        y = min((above, below), key=lambda y: _near_others(points, (x, y), (2 * wide, 0.4 * inch)))
+        write(axes, (x, y), kind, colors[kind], align="center", bold=True)
+        beyond = math.copysign(0.2 * inch, y - group[:, 1].mean())  # no word there, and no line
+        titles += [
+            (x + wide * share, y + row * beyond)
+            for share in np.linspace(-1, 1, 9)
+            for row in range(3)
+        ]
     of_words = [colors[kind] for kind in words.values()]
-    for point, color in zip(points, of_words, strict=True):
-        axes.plot(*point, "o", color=color, markersize=6)
-    name_points(axes, points, list(words), size=TEXT, colors=of_words)
+    name_points(
+        axes,
+        points,
+        list(words),
+        np.array(titles),
+        size=TEXT,
+        colors=of_words,
+        page=np.array([across, up]),
+    )
     return picture
+
+
+def _near_others(points: Array, middle: tuple[float, float], size: tuple[float, float]) -> int:
+    """Return how many points are in a rectangle."""
+    return int((np.abs(points - middle) < size).all(axis=1).sum())
 
 
 def two_tables() -> Picture:
