@@ -18,7 +18,7 @@ from course.lab.trained import committed
 _HERE = Path(__file__).parent
 _SCENES = (
     *("hands", "permutation", "sentence", "lookup", "learned", "skipgram"),
-    *("longer", "llama"),
+    *("longer", "llama", "cache", "window"),
 )
 _PARTS = ("draw", "grip", "numbers", "element", "language_model")
 _SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
@@ -39,6 +39,8 @@ ROOM = {
     "longer": (601, 369),
     "heads": (530, 375),
     "llama": (620, 403),
+    "cache": (533, 437),
+    "window": (480, 453),
 }
 """How high a scene is on a phone and on a desktop, in pixels: what follows doesn't move when it
 takes its still picture's place."""

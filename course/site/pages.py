@@ -120,7 +120,7 @@ def _landing() -> dict:
             ],
             "Lessons": [
                 *texts,
-                f"Notebook: the positions lab <notebooks/{LAB}>",
+                f"Notebook: every scheme side by side <notebooks/{LAB}>",
                 f"Notebook: the shoot-out <notebooks/{SHOOT_OUT}>",
             ],
             "To look up": [

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from course.lab.script import examples, write_lab
+from course.lab.script import ROOM, examples, write_lab
 from course.lab.trained import FILE
 from course.lab.training import READ, trained
 from course.site import local
@@ -90,14 +90,17 @@ def opened(chromium, pages):
     assert troubles == []
 
 
-def front(folder):
-    """Write the front page's scene on a page."""
+def alone(folder, scene="order"):
+    """Write a page with only this scene."""
     write_lab(folder)
     styles = '<link rel="stylesheet" href="lab.css">'
-    scene = '<course-lab scene="order"></course-lab><p style="height: 2000px"></p>'
-    whole = f'<!doctype html><meta charset=utf-8>{styles}{scene}<script src="lab.js"></script>'
-    (folder / "front.html").write_text(whole, encoding="utf-8")
-    return folder / "front"
+    body = '<body style="margin: 1rem auto; max-width: 660px; font: 17px/1.6 sans-serif">'
+    figure = f'<course-lab scene="{scene}"></course-lab><p style="height: 2000px"></p>'
+    whole = (
+        f'<!doctype html><meta charset=utf-8>{styles}{body}{figure}<script src="lab.js"></script>'
+    )
+    (folder / "alone.html").write_text(whole, encoding="utf-8")
+    return folder / "alone"
 
 
 def seen(page):
@@ -126,7 +129,7 @@ def drag(page, grip, right, down=0):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("stem", SCENES)
-class TestEveryScene:
+class TestEveryLesson:
     def test_it_takes_the_place_of_the_still_figure_except_on_paper(self, opened, stem):
         page = opened(stem)
         live, still = (page.locator(f"course-lab {one}").first for one in ("svg", "img"))
@@ -141,18 +144,21 @@ class TestEveryScene:
         assert page.locator("course-lab img").bounding_box()["width"] > 500
         assert page.locator(".lab").count() == 0
 
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scene", ROOM)
+class TestEveryScene:
     @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
-    def test_its_room_is_kept_until_it_is_there(self, opened, stem, size):
-        page = opened(stem, viewport=size)
+    def test_its_room_is_kept_until_it_is_there(self, opened, tmp_path, scene, size):
+        page = opened(alone(tmp_path, scene), viewport=size)
         figure = page.locator(".lab").first
         figure.locator("svg").wait_for()
         room = "one => parseFloat(getComputedStyle(one.parentElement).minHeight)"
         needed = "one => one.offsetHeight"
         assert figure.evaluate(needed) == pytest.approx(figure.evaluate(room), abs=45)
 
-    @pytest.mark.parametrize("theme", ["light", "dark"])
-    def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, stem, theme):
-        page = opened(stem, viewport=PHONE, color_scheme=theme)
+    def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, tmp_path, scene):
+        page = opened(alone(tmp_path, scene), viewport=PHONE)
         svg = page.locator("course-lab svg").first
         svg.wait_for()
         assert page.locator(".lab").first.evaluate("one => one.scrollWidth <= one.clientWidth")
@@ -163,8 +169,8 @@ class TestEveryScene:
             assert frame["left"] <= place["left"] + 1 and place["right"] <= frame["right"] + 1
             assert words.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
 
-    def test_the_keyboard_reaches_each_grip_and_moves_it(self, opened, stem):
-        page = opened(stem)
+    def test_the_keyboard_reaches_each_grip_and_moves_it(self, opened, tmp_path, scene):
+        page = opened(alone(tmp_path, scene))
         page.locator("course-lab svg").first.wait_for()
         for grip in page.locator(".lab").first.locator("[role=slider]").all():
             before = grip.get_attribute("aria-valuenow")
@@ -176,18 +182,18 @@ class TestEveryScene:
                     break
             assert grip.get_attribute("aria-valuenow") != before, grip.get_attribute("aria-label")
 
-    def test_it_shows_by_itself_what_moves_unless_motion_is_unwanted(self, opened, stem):
+    def test_it_shows_by_itself_what_moves_unless_motion_is_unwanted(self, opened, tmp_path, scene):
         watch = """window.drawn = new Set();
             setInterval(() => {
                 const svg = document.querySelector(".lab svg");
-                if (svg) drawn.add(svg.innerHTML);
+                if (svg) drawn.add(svg.innerHTML.replace(/aria-\\w+="[^"]*"/g, ""));
             }, 30);"""
         size = {"width": 1280, "height": 1000}
-        page = opened(stem, reduced_motion="no-preference", viewport=size, watch=watch)
-        page.locator("course-lab svg").first.scroll_into_view_if_needed()
+        page = opened(
+            alone(tmp_path, scene), reduced_motion="no-preference", viewport=size, watch=watch
+        )
         page.wait_for_function("drawn.size > 1")
-        page = opened(stem, viewport=size, watch=watch)
-        page.locator("course-lab svg").first.scroll_into_view_if_needed()
+        page = opened(alone(tmp_path, scene), viewport=size, watch=watch)
         page.wait_for_function("drawn.size > 0")
         page.wait_for_timeout(800)
         assert page.evaluate("drawn.size") == 1
@@ -288,7 +294,7 @@ def test_only_hands_that_can_be_turned_have_a_dot(opened):
 
 @pytest.mark.browser
 def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_path):
-    page = opened(front(tmp_path))
+    page = opened(alone(tmp_path))
     page.get_by_role("button", name="with positions", exact=True).click()
     assert "“closed” comes just before" in seen(page)
     slider(page, "paris, word 1").press("ArrowRight")
@@ -440,7 +446,7 @@ def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
 
 @pytest.mark.browser
 def test_two_words_change_places_and_only_a_model_with_positions_notices(opened, tmp_path):
-    page = opened(front(tmp_path), viewport={"width": 800, "height": 600})
+    page = opened(alone(tmp_path), viewport={"width": 800, "height": 600})
 
     def expected(scheme, sentence):
         ids = [numbers()["words"].index(word) for word in sentence.split()]
@@ -511,7 +517,7 @@ def swipe(page, start, right, down):
     ],
 )
 def test_a_finger_moves_a_word_and_elsewhere_the_page(opened, tmp_path, stem, name, right, down):
-    page = opened(stem or front(tmp_path), viewport=PHONE, has_touch=True)
+    page = opened(stem or alone(tmp_path), viewport=PHONE, has_touch=True)
     held = page.locator(f'.lab [aria-label^="{name}"] .pill').first
     held.scroll_into_view_if_needed()
     seen(page)
@@ -523,3 +529,49 @@ def test_a_finger_moves_a_word_and_elsewhere_the_page(opened, tmp_path, stem, na
     box = page.locator(".lab .seen").first.bounding_box()
     swipe(page, (box["x"] + 50, box["y"] + 10), 0, -80)
     page.wait_for_function("before => scrollY > before", arg=scrolled)
+
+
+@pytest.mark.browser
+def test_the_scores_of_a_new_token_need_its_offset(opened, tmp_path):
+    page = opened(alone(tmp_path, "cache"))
+    slider(page, "The newest token").press("End")
+    assert numbers_in(seen(page)) == [7, 7, 8]
+    page.get_by_role("button", name="offset forgotten").click()
+    right, wrong = (torch.tensor([rope_score(m, n) for n in range(8)]) for m in (7, 0))
+    *_, most = numbers_in(seen(page))
+    steps = page.locator(".lab text.wrong").all_text_contents()
+    assert [int(step.replace("−", "-")) for step in steps] == [-n for n in range(8)]
+    assert most == pytest.approx((right - wrong).abs().max().item(), abs=0.0051)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_window_counts_the_pairs_of_the_reference(opened, tmp_path, size):
+    page = opened(alone(tmp_path, "window"))
+    page.get_by_role("button", name=f"window {size}").click()
+    slider(page, "The center").press("End")
+    ids = torch.tensor([0, 1, 2, 0, 3, 2])
+    centers, contexts = solved("skipgram").skipgram_pairs(ids, window=size)
+    counts = torch.zeros(4, 4).index_put((centers, contexts), torch.tensor(1.0), accumulate=True)
+    shown = page.locator(".lab .cell + text").all_text_contents()
+    assert [float(count) for count in shown] == counts.flatten().tolist()
+    equal = "are equal" if torch.equal(counts[1], counts[3]) else "differ"
+    sentence = seen(page)
+    assert numbers_in(sentence) == [len(centers)] and equal in sentence
+
+
+@pytest.mark.browser
+def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened, tmp_path):
+    watch = """window.told = [];
+        setInterval(() => {
+            const lab = document.querySelector("course-lab.ready");
+            const bars = [...document.querySelectorAll("rect.grows")].map(one => one.style.width);
+            const now = JSON.stringify([lab?.state.order, bars]);
+            if (lab && told.at(-1) !== now) told.push(now);
+        }, 20);"""
+    page = opened(alone(tmp_path), reduced_motion="no-preference", watch=watch)
+    page.wait_for_function("told.length === 3")
+    page.wait_for_timeout(300)
+    (home, bars), (swapped, same), back = map(json.loads, page.evaluate("told"))
+    assert [n for n in home if home[n] != swapped[n]] == [1, 6]  # the verbs
+    assert bars == same and back == [home, bars]
