@@ -335,6 +335,23 @@ def test_a_notebook_shows_the_image_with_its_alt_text(monkeypatch):
     assert "&quot;&lt;b&gt; 0.50" in bundle["text/html"]
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize(("theme", "system"), [("light", "dark"), ("dark", "light")])
+def test_a_notebook_shows_a_figure_in_its_own_theme(chromium, theme, system):
+    """JupyterLab's theme is on the page; what the system prefers is another matter."""
+    shown = CASES["neighbors_by_cosine"].draw()._repr_html_()
+    page = chromium.new_page(color_scheme=system)
+    light = "true" if theme == "light" else "false"
+    page.set_content(f'<body data-jp-theme-light="{light}">{shown}</body>')
+    figure = page.locator(".course-figure")
+    figure.evaluate("one => one.decode()")
+    with Image.open(io.BytesIO(figure.screenshot())) as image:
+        ground = np.array(image.convert("RGB").getpixel((9, 9))) / 255
+    page.close()
+    want = palette.CARD if theme == "light" else palette.ON_DARK[palette.CARD]
+    assert ground == pytest.approx(np.array(to_rgb(want)), abs=0.02)
+
+
 # --- what a record tells -------------------------------------------------------------------------
 
 

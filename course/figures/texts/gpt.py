@@ -137,6 +137,7 @@ def mask_of_last_queries() -> Picture:
         write(axes, (block.x - 0.1, 0.55), "key", QUIET, align="right")
         for key in range(length):
             name_column(axes, block, key, str(key))
+    write(axes, (0.16, 3.1), "filled: the query sees the key", QUIET)
     start, end = whole.right(3), last.left(0)
     arrow(axes, (start[0], start[1] + 0.21), (end[0] - 0.85, end[1] + 0.21), ACCENT)
     return picture
