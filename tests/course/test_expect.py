@@ -9,6 +9,7 @@ from course.testing import expect
 from course.testing.door import Call
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
+from course.testing.telling import telling_difference
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 
@@ -75,6 +76,10 @@ def test_equal_forgives_nothing():
 
 
 TABLE = torch.tensor([[1.0, 2.0, 3.0], [5.0, 8.0, 13.0], [21.0, 34.0, 55.0], [0.0, 9.0, 4.0]])
+
+
+FLIPPED = telling_difference(-TABLE, TABLE)
+"""Its words are in golden/differences.txt."""
 
 
 def changed(*places: tuple[int, int]) -> torch.Tensor:
@@ -195,19 +200,19 @@ def test_more_wrong_rows_than_are_shown_are_counted():
 
 def test_the_item_that_differs_is_named():
     text = message_of(expect.close, ([3, 1], -TABLE), ([3, 1], TABLE), what=("indices", "scores"))
-    assert text.startswith("scores: every sign is flipped")
+    assert text.startswith(f"scores: {FLIPPED}")
     text = message_of(expect.close, ([3, 2], -TABLE), ([3, 1], TABLE), what=("indices", "scores"))
     assert text.startswith("indices: the value is not")
     text = message_of(expect.close, (TABLE, -TABLE), (TABLE, TABLE))
-    assert text.startswith("result[1]: every sign is flipped")
+    assert text.startswith(f"result[1]: {FLIPPED}")
 
 
 def test_of_what_a_test_has_computed_no_change_is_said(monkeypatch):
     call = Call("f", (), {}, result=TABLE)
     monkeypatch.setattr(expect, "calls", [call])
-    assert "every sign is flipped" in message_of(expect.close, TABLE, -TABLE)
-    assert "every sign is flipped" not in message_of(expect.close, TABLE * 1, -TABLE)
-    assert "it: every sign is flipped" in message_of(
+    assert FLIPPED in message_of(expect.close, TABLE, -TABLE)
+    assert FLIPPED not in message_of(expect.close, TABLE * 1, -TABLE)
+    assert f"it: {FLIPPED}" in message_of(
         expect.close, TABLE * 1, -TABLE, what="what is made of it"
     )
     assert message_of(expect.close, TABLE[0], TABLE).startswith("in what follows from it")
