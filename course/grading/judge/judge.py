@@ -149,7 +149,9 @@ class Judge:
         result = replace(not_graded(unit, trouble), module=module_key(unit), attempts=attempts)
         if trouble:
             return result
-        result = replace(result, exercises=tuple(map(_shortened, found.exercises)))
+        ran = {one.name: one for one in found.exercises}  # what has no test earns nothing
+        exercises = (_shortened(ran.get(one.name, one)) for one in result.exercises)
+        result = replace(result, exercises=tuple(exercises))
         if examination.is_final:
             if len(self._graded) >= MAX_RESULTS:
                 self._graded.clear()
