@@ -90,6 +90,7 @@ def dask_cluster(tmp_path_factory):
             preload=[str(killer)],
         ) as running,
     ):
+        patch.setattr(cluster, "SECONDS_TO_CONNECT", 600)
         patch.setattr(cluster, "SECONDS_WITHOUT_WORKER", 600)  # each that dies is started again
         yield running
 
