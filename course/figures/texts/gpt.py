@@ -217,7 +217,7 @@ def three_temperatures() -> Picture:
         write(axes, (x, 0.2), name, color, bold=True)
         for row, share in enumerate(shares):
             y = 0.6 + 0.48 * row
-            size = (max(0.62 * share, 0.012), 0.32)
+            size = (max(0.85 * share, 0.012), 0.32)
             axes.add_patch(Rectangle((x, y), *size, facecolor=color, linewidth=0))
             write(axes, (x + size[0] + 0.07, y + 0.16), _share(share), color)
     for row, word in enumerate(LOGITS):

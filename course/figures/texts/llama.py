@@ -18,7 +18,7 @@ def what_changes() -> Picture:
         3.3,
         "A Llama is your GPT with three other parts",
         alt="A block of lesson 8 and a block of a Llama, side by side. In both a norm comes before "
-        "attention and before an MLP, and each result is added. What differs is marked: the layer "
+        "attention and before an MLP. What differs is marked: the layer "
         "norms become RMSNorms, attention with nine key heads becomes grouped-query attention with "
         "three, and the MLP of two layers becomes one of three, with a gate.",
     )
