@@ -402,13 +402,10 @@ class TestPartialRotaryCorners:
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw, length, last):
         """offset + T may be 8 and no more; without an offset, T may be."""
         x, beyond = draw.normal(2, length, 6), last + 1
-        expect.rejects(
-            lesson.PartialRotary(8, 6, 4),
-            ValueError,
-            good=(x, last),
-            bad=(x, beyond),
-            mentions=(beyond + length, beyond, length),
-        )
+        rotary = lesson.PartialRotary(8, 6, 4)
+        expect.rejects(rotary, ValueError, good=(x, last), bad=(x, beyond))
+        named = (beyond + length + 1, beyond + length, beyond + 1, length)  # or the last position
+        expect.rejects(rotary, ValueError, bad=(x, beyond + 1), mentions=named)
         longest, longer = draw.normal(8, 6), draw.normal(9, 6)
         expect.rejects(
             lesson.PartialRotary(8, 6, 4),

@@ -496,6 +496,10 @@ _OF_NUMBERS = {
     "returns a whole number instead of a float.": ("What is the type?", ["int(one)", "round(one)"]),
     "returns a float instead of an int.": ("Which operations give a float?", ["float(one)"]),
     "counts one too many or too few.": ("Where do you count from?", ["one + 1", "one - 1"]),
+    "returns a number of NumPy instead of one of Python.": (
+        "What is the type?",
+        ["numpy.int64(one)", "numpy.float32(one)"],
+    ),
     "returns a text instead of a number.": ("What is the type?", ["str(one)"]),
 }
 

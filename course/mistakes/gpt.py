@@ -285,11 +285,6 @@ mistake(
     look="Does the last token have a bias if it is the only one that is read?",
 )
 mistake(
-    {_ADD_BIAS: "scores = scores - bias"},
-    says="causal_attention subtracts the bias.",
-    look="Does a large bias make a key more likely or less?",
-)
-mistake(
     {_ADD_BIAS: "scores = scores * bias"},
     says="causal_attention multiplies the scores by the bias.",
     look="What should a bias of 0 change?",
@@ -1060,6 +1055,20 @@ _NORM = "self.norm = nn.LayerNorm(n_embd)"
 _EACH = "caches or [None] * len(self.blocks)"
 _TOO_MANY = "if n_read + ids.shape[1] > self.max_seq_len:"
 
+_default: list[dict] = []
+_ONE_DEFAULT = {
+    "caches: list[dict] | None = None": "caches: list[dict] | None = _default",
+    "n_read = caches": "if caches is not None:\n"
+    "            caches += [{} for _ in self.blocks[len(caches) :]]\n        n_read = caches",
+    ", strict=True": "",
+}
+
+mistake(
+    _ONE_DEFAULT,
+    says="GPT has a list for default, which is made once and kept for all calls.",
+    look="When is the value behind `=` in a signature made?",
+    forget=_default.clear,
+)
 mistake(
     {
         _NORM: f"{_NORM}\n        self.head = nn.Linear(n_embd, vocab_size, bias=False)",
@@ -1218,11 +1227,6 @@ mistake(
     {_BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"), _TOO_MANY: "if False:"},
     says="GPT goes beyond max_seq_len, at least where caches are filled.",
     look="How many positions are taken when the caches hold six tokens and one comes?",
-)
-mistake(
-    {_TOO_MANY: _TOO_MANY.replace(">", ">=")},
-    says="GPT refuses a text of exactly max_seq_len tokens.",
-    look="How many positions are there, and how many may be used?",
 )
 mistake(
     {
@@ -1556,16 +1560,6 @@ mistake(
     {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
     says="generate takes a softmax of probabilities, after the division by the temperature.",
     look="Which comes first, the division or the softmax, and how many of them are there?",
-)
-mistake(
-    {_SHARES: "(logits / temperature / temperature).softmax(dim=-1)"},
-    says="generate divides by the temperature twice.",
-    look="Which lines divide the logits, with top_k and without?",
-)
-mistake(
-    {_SHARES: "(logits * temperature).softmax(dim=-1)"},
-    says="generate multiplies by the temperature.",
-    look="Does a low temperature make the most probable token more likely?",
 )
 mistake(
     {_SHARES: "(logits / temperature).exp()"},

@@ -217,11 +217,6 @@ mistake(
     look="Pair i stands for two features. What does that make of i in the exponent?",
 )
 mistake(
-    {"(-even_numbers": "(even_numbers"},
-    says="yarn_frequencies lets theta grow from pair to pair instead of falling.",
-    look="Which sign does the exponent have? The first pair is the fastest.",
-)
-mistake(
     {"base ** (": "10000.0 ** ("},
     says="yarn_frequencies computes with 10000, whatever `base` it is given.",
     look="Where in the formula does the argument `base` occur?",

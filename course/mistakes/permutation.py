@@ -153,11 +153,6 @@ mistake(
     look="Which token does column j of your reshaped x hold, and which one should it?",
 )
 mistake(
-    {"scores.softmax(dim=-1) @ x": "x @ scores.softmax(dim=-1)"},
-    says="toy_attention multiplies shapes that do not fit: the wrong one is transposed, or none.",
-    look="Which two shapes give scores of shape (T, T), and which two give the result?",
-)
-mistake(
     {"-1) @ x": "-1)"},
     says="toy_attention returns its weights, (B, T, T), and averages nothing.",
     look="What should you do with the weights after the softmax?",

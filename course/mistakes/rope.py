@@ -91,11 +91,6 @@ mistake(
     look="Which argument of `torch.outer` becomes the rows?",
 )
 mistake(
-    {"(angles, angles), dim=-1": "(angles, angles)"},
-    says="rope_tables puts the copy of the angles below them instead of next to them.",
-    look="Along which axis does `torch.cat` join by default?",
-)
-mistake(
     {"torch.outer(positions,": "torch.outer(positions / max(seq_len, 1),"},
     says="rope_tables stretches the positions to 0..1, so angles depend on the length.",
     look="Is row 3 the same in a table of 10 rows and in one of 100?",
@@ -261,11 +256,6 @@ mistake(
     {_HALVES: "x[: x.shape[-1] // 2], x[x.shape[-1] // 2 :]"},
     says="rotate_half splits the first or second axis instead of the last.",
     look="Along which axis are the features?",
-)
-mistake(
-    {"x1), dim=-1": "x1)"},
-    says="rotate_half joins its halves along the first axis instead of the last.",
-    look="Along which axis does `torch.cat` join by default?",
 )
 mistake(
     {_HALVES: "x[..., :2], x[..., 2:]"},
@@ -817,6 +807,11 @@ error(
     "KeyError: \"attribute 'cos' already exists\"",
     "Usually the table was assigned to the same name before it was registered as a buffer.",
 )
+mistake(
+    {"slice(offset, offset + seq_len)": "slice(offset, seq_len)"},
+    says="RotaryEmbedding takes the rows from offset to T, not to offset + T.",
+    look="How many rows do you take for T = 3 and offset = 2?",
+)
 error(
     "RuntimeError: The size of tensor a (7) must match the size of tensor b (9)",
     "Often the number of rows taken from the tables is not T, the next to last size of x.",
@@ -1063,6 +1058,11 @@ _EXPONENTS = "(-8.0 * torch.arange(1, n_heads + 1) / n_heads)"
 _STEPS = "(positions[None, :] - positions[:, None]).clamp(max=0)"
 _BIAS = "slopes[:, None, None] * steps_back"
 
+mistake(
+    *({_STEPS: f"{sign}positions.expand(seq_len, -1).tril()"} for sign in ("", "-")),
+    says="alibi_bias counts from the first key, not from the query.",
+    look="How far is the key from the query? In a row, which key has a penalty of 0?",
+)
 mistake(
     {"arange(1, n_heads + 1)": "arange(n_heads)"},
     says="alibi_bias counts heads from 0, so the first has slope 1.",

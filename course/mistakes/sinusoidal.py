@@ -780,6 +780,7 @@ mistake(
 )
 mistake(
     {_LEFT: "pe[:-k]"},
+    {_SUMS: "(pe[:-k] * pe[k:][: len(pe[:-k])]).sum(dim=-1)"},
     says="relative_similarity slices with `[:-k]`, which is empty for k = 0.",
     look="What is `pe[:-0]`?",
     common=True,

@@ -786,11 +786,6 @@ mistake(
     look="Along which axis of (P, K) are the negatives of one pair?",
 )
 mistake(
-    {".sum(dim=-1)": ".sum()"},
-    says="negative_sampling_loss adds the negatives of all pairs to each pair.",
-    look="Over which axes does sum() sum by default?",
-)
-mistake(
     {"(-negative).sum(dim=-1)": "(-negative.sum(dim=-1))"},
     says="negative_sampling_loss adds the K logits first and takes one logarithm of the sum.",
     look="Is log σ of a sum the sum of the log σ?",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy
 import torch
 
 from course.syllabus import find_lesson
@@ -197,5 +198,6 @@ _NUMBER = r"-?[\d.]*\d"
 _FOR_FAMILIES = {
     "torch": torch,
     "nn": torch.nn,
+    "numpy": numpy,
     **{one.__name__: one for one in (each, coarse, zeroed, only_numbers, without_number)},
 }
