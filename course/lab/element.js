@@ -83,6 +83,15 @@ class CourseLab extends HTMLElement {
     watch.observe(this.figure);
   }
 
+  /** A button that brings the beginning back; it keeps its room while there is nothing to bring. */
+  again() {
+    const isHome = Object.keys(this.home).every((name) => String(this.state[name]) === String(this.home[name]));
+    const label = "start again";
+    const look = isHome || this.state.isDemo ? "again unneeded" : "again";
+    const goHome = () => this.glide(this.home);
+    return h("button", { type: "button", class: look, title: label, "aria-label": label, onclick: goHome }, "↺");
+  }
+
   draw() {
     cancelAnimationFrame(this.waiting);
     this.waiting = null;
@@ -91,7 +100,7 @@ class CourseLab extends HTMLElement {
     const drawn = this.scene.draw(this.state, (changes) => this.set(changes), width, this);
     patch(this.figure, [
       ...ownSays(this.getAttribute("scene")),
-      h("p", { class: "hint" }, this.scene.hint),
+      h("div", { class: "hint" }, h("span", {}, this.scene.hint), this.again()),
       h("svg", { width, height: drawn.height, viewBox: `0 0 ${width} ${drawn.height}` }, drawn.shapes),
       h("p", { class: "seen", "aria-live": held || this.gliding ? "off" : "polite" }, drawn.seen),
       h("div", { class: "switches" }, drawn.switches ?? []),

@@ -30,12 +30,12 @@ LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "qui
 
 ROOM = {
     "order": (418, 319),
-    "lookup": (591, 519),
+    "lookup": (540, 519),
     "permutation": (586, 559),
-    "learned": (690, 663),
+    "learned": (714, 663),
     "clock": (568, 581),
     "rope": (669, 655),
-    "skipgram": (571, 564),
+    "skipgram": (596, 564),
     "longer": (601, 369),
     "heads": (530, 375),
     "llama": (620, 403),

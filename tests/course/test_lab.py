@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from course.lab import own
+from course.lab.making import made
 from course.lab.own import own_scenes
 from course.lab.positions import EXERCISES, FACTORS, KEY, QUERY, NotShown, claims_on, numbers_of
 from course.lab.script import write_lab
-from course.lab.trained import committed, made, unpacked
+from course.lab.trained import committed, unpacked
 from course.site import local
 from course.stubs import stub_from
 from course.student.exercises import (

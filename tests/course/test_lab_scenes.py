@@ -575,3 +575,16 @@ def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened
     (home, bars), (swapped, same), back = map(json.loads, page.evaluate("told"))
     assert [n for n in home if home[n] != swapped[n]] == [1, 6]  # the verbs
     assert bars == same and back == [home, bars]
+
+
+@pytest.mark.browser
+def test_what_was_moved_can_be_brought_back(opened):
+    page = opened("2_permutation")
+    again = page.locator("course-lab").first.get_by_role("button", name="start again")
+    home = seen(page)
+    assert not again.is_visible()
+    for _ in range(2):  # the other words make room again
+        drag(page, slider(page, "Position of dog"), 2 * 210)
+        assert "bites man dog" in seen(page)
+        again.click()
+        assert seen(page) == home and not again.is_visible()

@@ -30,7 +30,7 @@ SCENES.lookup = {
         text(
           [left + (feature + 0.5) * wide - 1, y(id)],
           number(value),
-          `${state.steps[id] ? "where bold" : ""} ${isNarrow ? "small" : ""}`,
+          `${state.steps[id] ? `where ${isNarrow ? "" : "bold"}` : ""} ${isNarrow ? "small" : ""}`,
         ),
       ]),
     ]);
@@ -67,7 +67,6 @@ SCENES.lookup = {
       seen: lookupSeen(ids, state.steps),
       switches: [
         h("button", { type: "button", onclick: () => learn(1) }, "learn: send a gradient of 1 back"),
-        h("button", { type: "button", onclick: () => set({ steps: NAMES.map(() => 0) }) }, "start again"),
       ],
       shapes: [...table, ...columns, ...grips],
     };

@@ -33,7 +33,7 @@ function moveWord(state, words, word, value, lab) {
   const others = ordered(state, words).filter((other) => other !== word);
   const order = others.toSpliced(Math.round(value), 0, word);
   const places = Object.fromEntries(others.map((other) => [other, order.indexOf(other)]));
-  if (String(Object.values(places)) === String(lab.places)) return;
+  if (lab.gliding && String(Object.values(places)) === String(lab.places)) return;
   lab.places = Object.values(places);
   lab.glide(places, 0.2);
 }
