@@ -164,7 +164,7 @@ SCENES.clock = handsOf({
   },
   start: { one: 20, other: 12 },
   demo: { one: 23 },
-  hint: "Turn a hand by its tip, or drag a word along the text.",
+  hint: "Turn a hand by the dot at its tip, or drag a word along the text.",
   divisor: 1,
   axis: "dot product with a word at each position",
   vectors() {
@@ -192,7 +192,7 @@ SCENES.rope = handsOf({
   },
   start: { query: 20, key: 12, scheme: "rotated" },
   demo: { query: 26, key: 18 },
-  hint: "Drag q, k or both along the text, or turn a hand by its tip.",
+  hint: "Drag q, k or both along the text, or turn a hand by the dot at its tip.",
   divisor: Math.sqrt(WIDTH),
   axis: "score of the query with a key at each position",
   vectors({ scheme }) {
@@ -221,8 +221,8 @@ SCENES.rope = handsOf({
     const [low, high] = elsewhere(score, m, n);
     if (state.scheme === "rotated" && high - low < SAME)
       return (
-        `${where}${later}. When both move, both hands of a pair turn by the same angle, so the angle ` +
-        `between them stays the same, and so does the score: ${now}.`
+        `${where}${later}, and the score is ${now}. It is the same for any two places with this distance: ` +
+        `when both move, both hands of a pair turn by the same angle, so the angle between them stays the same.`
       );
     const changes =
       state.scheme === "added"
