@@ -43,7 +43,7 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS, MOST_SECONDS, TRIES = 0.25, 0.45, 60
+SECONDS, MOST_SECONDS, TRIES = 0.25, 0.42, 60
 """How long the processor works on one exercise: longer, but not for ever, where tests are slow.
 
 Then it takes as long as so many first runs of a failing test. A quarter of it goes to pairs of the
