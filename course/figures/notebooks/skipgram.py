@@ -123,7 +123,7 @@ def scores_against_pmi(
         edges: how often the pairs of the second and of the third column meet at least.
 
     Look for: points on the dashed diagonal, where a score has come to rest at PMI - log K. A cloud
-    that lies flat does not know how often its pairs meet. At most 500 pairs of a panel are drawn,
+    that lies flat does not know how often its pairs meet. At most 200 pairs of a panel are drawn,
     chosen evenly; r, the correlation, is that of all of them.
     """
     if not tables:
@@ -148,7 +148,7 @@ def scores_against_pmi(
             r = "no correlation"
             if len(among) > 2:
                 r = f"r = {np.corrcoef(wanted[among], scores[among])[0, 1]:.2f}"
-            shown = among[evenly(len(among), 500)] if len(among) else among
+            shown = among[evenly(len(among), 200)] if len(among) else among
             axes.plot(wanted[shown], scores[shown], ".", color=SECOND, markersize=3, alpha=0.5)
             axes.axline((0, 0), slope=1, color=QUIET, linestyle="--", linewidth=1)
             head = f"{column}\n" if number == 0 else ""
