@@ -38,7 +38,7 @@ class CourseLab extends HTMLElement {
   touched() {
     this.gliding = null;
     this.wasTouched = true;
-    this.state.isDemo = false;
+    if (this.state.isDemo) this.set({ ...this.home, isDemo: false }); // never half of a swap
     if (this.waiting) this.draw(); // a grip counts from what is drawn
   }
 

@@ -198,6 +198,22 @@ class TestEveryScene:
         page.wait_for_timeout(800)
         assert page.evaluate("drawn.size") == 1
 
+    def test_who_touches_it_while_it_moves_by_itself_finds_it_at_its_beginning(
+        self, opened, tmp_path, scene
+    ):
+        size = {"width": 1280, "height": 1000}
+        page = opened(alone(tmp_path, scene), reduced_motion="no-preference", viewport=size)
+        is_home = """const lab = document.querySelector("course-lab");
+            const isHome = () => Object.keys(lab.home).every(
+                (name) => String(lab.state[name]) === String(lab.home[name]));"""
+        page.wait_for_function(f"""() => {{
+            {is_home}
+            if (!lab.state?.isDemo || isHome()) return false;
+            lab.dispatchEvent(new Event("pointerdown"));
+            return true;
+        }}""")
+        assert page.evaluate(f"() => {{ {is_home} return isHome() && !lab.gliding; }}")
+
 
 # --- what each of them shows is what Python's reference says ------------------------------------
 
