@@ -64,7 +64,7 @@ class Published:
 
     def __str__(self) -> str:
         if not self.answers:
-            return f"`{self.lesson}.py` is the whole reference, word for word"
+            return f"`{self.lesson}.py` contains every answer of the reference, word for word"
         return f"`{self.lesson}.py` has published answers: {', '.join(self.answers)}"
 
 

@@ -12,7 +12,7 @@ from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
 from course.grading.lms.moodle import read_moodle
-from course.grading.lms.table import Table
+from course.grading.lms.table import ExportError, Table
 from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
@@ -90,15 +90,26 @@ def grade_class(
         raise SandboxMissing(" ".join(lacking))
     _check_folders(request)
     titles = columns_named(request.columns)
+    named = [lesson.stem for lesson in request.named]
+    if named and (others := [stem for stem in titles if stem not in named]):
+        raise ExportError(
+            f"--column names {others[0]}, but you are grading only {', '.join(named)}: name it "
+            "with --lesson, too, or leave out its column"
+        )
     submissions, loose_modules = read_class(request.submissions, partial(progress, "Reading"))
     wanted = list(request.named) or _lessons_in(submissions)
     notes = _about_loose_modules(loose_modules)
     export, rows = None, {}
     if request.export:
         export = _read_export(request, titles, wanted)
-        rows, strangers = find_people(export, submissions)
+        rows, strangers, unclear = find_people(export, submissions)
         if strangers:
-            notes.append(f"Students who are not in {export.table.name}: {', '.join(strangers)}.")
+            notes.append(f"Students who are not in {export.table.name}: {'; '.join(strangers)}.")
+        if unclear:
+            notes.append(
+                f"Students with a name that fits more than one row of {export.table.name}, or more "
+                f"than one submission: {'; '.join(unclear)}. Fill in their points by hand."
+            )
     store = Store(request.out)
     with store.locked():
         seed = request.seed
@@ -115,7 +126,8 @@ def grade_class(
             progress("Grading", len(results), len(units))
         results.sort(key=lambda result: (result.student, order[result.lesson]))
         before = list(Store(request.compare).results()) if request.compare else []
-        found = changes(before, results) if request.compare else None
+        compared = {one.stem for one in request.named or counted_lessons()}
+        found = changes(before, results, compared) if request.compare else None
         grades = grades_of(results, submissions, now=datetime.now(UTC))
         published = _published(submissions, wanted)
         written = write_reports(grades, request.out, published, notes, found)

@@ -1,13 +1,14 @@
 """The lines that a run of the grader prints at its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
 
 from course.grading.grades import LessonStatus
 from course.grading.run import Outcome, Request, first_few
 from course.messages.wording import counted
 
 MAX_CHANGES = 20
-"""So many changes are listed; all are in changes.csv."""
+"""So many changed lessons of students are listed; all are in changes.csv."""
 
 
 def summary(outcome: Outcome, request: Request) -> Iterator[str]:
@@ -50,9 +51,19 @@ def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
     students = {change.student for change in outcome.changes}
     exercises = counted(len(outcome.changes), "exercise")
     yield f"changed points: {exercises}, {counted(len(students), 'student')}"
-    for one in outcome.changes[:MAX_CHANGES]:
-        points = f"{one.before or 0} -> {one.after or 0}"
-        yield f"  {one.student}: {one.lesson}.{one.exercise} {points}. {one.why}"
+    by_lesson = groupby(outcome.changes, lambda one: (one.student, one.lesson))
+    for (student, lesson), group in islice(by_lesson, MAX_CHANGES):
+        own = list(group)
+        what = f"{lesson}.{own[0].exercise}" if len(own) == 1 else f"{len(own)} exercises of {lesson}"
+        before, after = (_total(one.before for one in own), _total(one.after for one in own))
+        reasons = list(dict.fromkeys(one.why for one in own))
+        more = f" ({counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
+        yield f"  {student}: {what} {before} -> {after}. {reasons[0]}{more}"
+
+
+def _total(points: Iterable[int | str]) -> int | str:
+    known = [one for one in points if one != ""]
+    return sum(known) if known else "–"
 
 
 def about_not_graded(outcome: Outcome) -> Iterator[str]:

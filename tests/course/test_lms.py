@@ -51,9 +51,9 @@ def fill_in(lms, data, results, submissions, columns=()):
     graded = [find_lesson(stem) for stem in dict.fromkeys(one.lesson for one in results)]
     canvas = lms == "canvas"
     export = read_canvas(table, titles) if canvas else read_moodle(table, titles, graded)
-    rows, strangers = find_people(export, submissions)
+    rows, strangers, unclear = find_people(export, submissions)
     filled, notes = filled_in(export, rows, grades_of(results, submissions, now=datetime.now(UTC)))
-    return filled, [*notes, *strangers]
+    return filled, [*notes, *strangers, *(f"unclear: {one}" for one in unclear)]
 
 
 CANVAS = """\
@@ -259,13 +259,29 @@ def test_students_are_found_by_number_else_by_a_name(student, is_found):
 def test_a_name_that_two_have_finds_nobody():
     text = 'Student,ID,A\nPoints Possible,,10\n"Wu, An",1,\n"Wu, An",2,\n'
     _, notes = fill_in("canvas", text.encode(), [result("wuan")], [submission("wuan")], ["rope=A"])
-    assert "wuan" in notes
+    assert "unclear: wuan" in notes
     text = "First name,Last name,A\nAn,Wu,\n"
     own = [submission("An Wu~7", moodle="7"), submission("An Wu~8", moodle="8")]
     filled, notes = fill_in("moodle", text.encode(), [result("An Wu~7")], own, ["rope=A"])
-    assert filled == text.encode() and {"An Wu~7", "An Wu~8"} <= set(notes)
+    assert filled == text.encode() and {"unclear: An Wu~7", "unclear: An Wu~8"} <= set(notes)
     filled, _ = fill_in("moodle", text.encode(), [result("An Wu~7")], own[:1], ["rope=A"])
     assert filled != text.encode()
+
+
+def test_a_name_that_is_the_number_of_another_finds_nobody():
+    text = "Student,ID,SIS User ID,A\nPoints Possible,,,10\nDoe,1,2,\nRoe,2,3,\n"
+    own = [submission("2"), submission("3")]
+    filled, notes = fill_in("canvas", text.encode(), [result("2"), result("3")], own, ["rope=A"])
+    assert filled.decode() == text.replace("3,\n", "3,10\n") and "unclear: 2" in notes
+
+
+def test_what_is_locked_is_told_for_each_lesson():
+    text = "Student,ID,A,B\nPoints Possible,,10,10\nDoe,1,EX,\nRoe,2,,EX\n"
+    results = [result(one, stem=stem) for one in ("Doe", "Roe") for stem in ("rope", "lookup")]
+    own = [submission("Doe"), submission("Roe")]
+    _, notes = fill_in("canvas", text.encode(), results, own, ["rope=A", "lookup=B"])
+    assert "export.csv: rope: locked or excused, so not changed: Doe." in notes
+    assert "export.csv: lookup: locked or excused, so not changed: Roe." in notes
 
 
 ONE = "Student,ID,A,A b,A b\nPoints Possible,,10,5,5\njane,1,,,\n"
@@ -281,6 +297,7 @@ REFUSED = {
         ["rope=rotary"],
         'no column "rotary"; did you mean "Rotary embeddings (90121)"',
     ),
+    "a column of another lesson": ("canvas", ONE, ["lookup=A"], "you are grading only rope"),
     "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
     "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
     "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no "Points Possible" for "A"'),
@@ -321,7 +338,7 @@ def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
         write_class(tmp_path / "class", {student: STUB})
     Path("export.csv").write_text(text, encoding="utf-8")
     options = [f"--{lms}", "export.csv", *(word for one in columns for word in ("--column", one))]
-    ran = CliRunner().invoke(grade, ["class", "--lesson", "learned", "--unsandboxed", *options])
+    ran = CliRunner().invoke(grade, ["class", "--lesson", "rope", "--unsandboxed", *options])
     assert ran.exit_code == 1
     said = ran.output.splitlines()[-1]
     assert said.startswith("Error: ") and sentence in said, said
@@ -380,7 +397,7 @@ def test_the_export_comes_back_beside_the_reports(tmp_path, monkeypatch):
     assert ran.exit_code == 0, ran.output
     assert "worksheet.csv: mallory." in ran.output
     assert "1 grade filled in, 0 replaced" in ran.output
-    assert "not changed: Bob Roe." in ran.output
+    assert "learned: locked or excused, so not changed: Bob Roe." in ran.output
     assert Path("graded/moodle.csv").read_bytes() == written(CASES["Moodle"], "100", "", "")
     assert Path("worksheet.csv").read_bytes() == text
     assert "worksheet.csv: mallory." in Path("graded/index.html").read_text("utf-8")

@@ -584,6 +584,8 @@ def test_changes_are_told_by_what_made_them():
     found = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
     page = overview(result("ann"), result("bob"), changes=[*found])
     assert page.says(f"rope.rotate_half +3 {why} ann ; bob")
+    gone = Change("cyd", "rope", "rotate_half", 3, "", why)
+    assert overview(result("ann"), changes=[gone]).says(f"rope.rotate_half – {why} cyd")
     assert overview(result("ann"), changes=[]).says("Nobody gained")
     assert not overview(result("ann")).says("earlier run")
 

@@ -371,6 +371,7 @@ UNKNOWN, TOO_MANY = "isn't known which is newer", "{} contains too many files"
 
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
 RENAMED += ["rope copy.py", "rope copy 2.py", "rope 2.py", "rope.py.txt", "rope (1).py.txt"]
+RENAMED += ["rope (1)-1.py", "rope-1-1.py"]  # on Canvas, handed in again
 OTHERWISE = ["rope_final.py", "my_rope.py", "rope1.py", "rope.pyc", "rope (1) (2).py", "rope..py"]
 
 

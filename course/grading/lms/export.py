@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise
 
 from course.grading.grades import Grades, LessonStatus
@@ -118,8 +119,8 @@ def _letters(name: str) -> str:
 
 def find_people(
     export: Export, submissions: Iterable[Submission]
-) -> tuple[dict[str, int], list[str]]:
-    """Return the row of each student who handed something in, and who is not in the export.
+) -> tuple[dict[str, int], list[str], list[str]]:
+    """Return each student's row, who is not in the export, and whose name fits several.
 
     A student is found by the LMS's number, else by a name that only one has, here and there. A
     number that the export does not have is another person's, unless it has none of the numbers:
@@ -133,19 +134,23 @@ def find_people(
     for number, n in numbers.items():
         if n > 1:
             raise ExportError(f"{export.table.name} has two students with the number {number}")
-    named = Counter(name for one in export.people for name in one.names)
+    named = Counter(name for one in export.people for name in {*one.names, one.number} - {""})
     by_name = {name: one.row for one in export.people for name in one.names if named[name] == 1}
     own = {one.student: getattr(one, export.number) for one in submissions}
     has_numbers = export.number == "canvas_id" or not by_number.keys().isdisjoint(own.values())
     called = {one: _letters(one.removesuffix(f"~{number}")) for one, number in own.items()}
     n_called = Counter(called.values())
     found: dict[str, int] = {}
-    strangers = []
+    strangers, unclear = [], []
     for student, number in own.items():
+        name = called[student]
         if number and has_numbers:
             row = by_number.get(number)
+        elif named[name] > 1 or (named[name] and n_called[name] > 1):
+            unclear.append(student)
+            continue
         else:
-            row = by_name.get(called[student]) if n_called[called[student]] == 1 else None
+            row = by_name.get(name)
         if row is None:
             strangers.append(student)
         elif row in found.values():
@@ -155,7 +160,17 @@ def find_people(
             )
         else:
             found[student] = row
-    return found, strangers
+    return found, strangers, unclear
+
+
+def _scaled(maximum: float, points: int, worth: int) -> float:
+    """Return points of `worth` as points of `maximum`, with two decimals, half rounded up.
+
+    >>> _scaled(8.5, 19, 20)  # 8.075, which no float is exactly
+    8.08
+    """
+    exact = Decimal(str(maximum)) * points / worth
+    return float(exact.quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[bytes, list[str]]:
@@ -169,7 +184,8 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     """
     columns = {column.lesson: column for column in export.columns}
     numbers: dict[tuple[int, int], float] = {}
-    n_same, n_replaced, kept = 0, 0, []
+    n_same, n_replaced = 0, 0
+    kept: dict[str, list[str]] = {}
     for student in grades.students:
         row = rows.get(student.student)
         for grade in student.lessons if row else ():
@@ -178,9 +194,9 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
                 continue
             text = export.table.text(row, column.index)
             number = number_in(text)
-            points = round(column.maximum * grade.points / grade.worth, 2)
+            points = _scaled(column.maximum, grade.points, grade.worth)
             if row in column.locked or (number is None and text not in BLANK):
-                kept.append(student.student)
+                kept.setdefault(grade.lesson.stem, []).append(student.student)
             elif points == number:
                 n_same += 1
             else:
@@ -188,8 +204,9 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
                 n_replaced += number is not None
     n_new = counted(len(numbers) - n_replaced, "grade")
     about = [f"{n_new} filled in, {n_replaced} replaced, {n_same} already there."]
-    if kept:
-        about.append(f"locked or excused, so not changed: {', '.join(dict.fromkeys(kept))}.")
+    about += [
+        f"{stem}: locked or excused, so not changed: {'; '.join(own)}." for stem, own in kept.items()
+    ]
     graded = {lesson.stem for lesson in grades.lessons}
     about += [
         f"{stem} was not graded, so its column is unchanged." for stem in columns.keys() - graded

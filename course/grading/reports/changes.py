@@ -1,6 +1,6 @@
 """Compare two runs: who gains or loses points, and why, to be read before grades are published."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from course.grading.judge.unit import GradedResult
@@ -9,12 +9,15 @@ from course.syllabus import Status
 from course.testing.result import ExerciseResult
 
 
+_GONE = "Nothing was handed in this time."
+
+
 @dataclass(frozen=True)
 class Change:
     """An exercise of a student that earns other points than before.
 
     Attributes:
-        before, after: the points, or nothing where there was no result.
+        before, after: the points, or nothing where there was no result, or it was not graded.
         why: in a sentence.
     """
 
@@ -25,22 +28,39 @@ class Change:
     after: int | str
     why: str
 
+    @property
+    def gain(self) -> int | None:
+        """Return the points gained; None if there is no result now, or it was not graded."""
+        return None if self.after == "" else self.after - (self.before or 0)
 
-def changes(old: Iterable[GradedResult], new: Iterable[GradedResult]) -> list[Change]:
-    """Return what changed for the students of `new`, by student and lesson."""
+
+def changes(
+    old: Iterable[GradedResult], new: Iterable[GradedResult], lessons: Collection[str]
+) -> list[Change]:
+    """Return what changed, by student and lesson.
+
+    Args:
+        lessons: the stems of the lessons to compare.
+    """
     known = {(result.student, result.lesson): result for result in old}
     found = []
     for result in new:
-        before = known.get((result.student, result.lesson))
+        before = known.pop((result.student, result.lesson), None)
         exercises = {one.name: one for one in before.exercises} if before else {}
         for now in result.exercises:
             was = exercises.get(now.name)
             earned = was.points if was else ""
             earns = now.points if result.key else ""
-            if earned != earns:
+            if earned != earns and (earned or earns != 0):
                 why = _why(before, was, result, now)
                 found.append(Change(result.student, result.lesson, now.name, earned, earns, why))
-    return found
+    for gone in known.values():
+        if gone.handed_in and gone.lesson in lessons:
+            found += [
+                Change(gone.student, gone.lesson, was.name, was.points, "", _GONE)
+                for was in gone.exercises
+            ]
+    return sorted(found, key=lambda one: (one.student.casefold(), one.student))
 
 
 def _why(
@@ -53,6 +73,10 @@ def _why(
         return "There was no result."
     if not result.key:
         return f"It was not graded: {_first_line(result.trouble)}"
+    if not result.handed_in:
+        return _GONE
+    if not before.handed_in:
+        return "The student had not handed it in before."
     if before.module != result.module:
         return "The student handed in another module."
     if was is None:

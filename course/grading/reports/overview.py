@@ -132,12 +132,11 @@ def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, 
 
 def _grouped(
     changes: Sequence[Change], grades: Grades
-) -> list[tuple[str, str, int, Sequence[StudentGrade]]]:
+) -> list[tuple[str, str, int | None, Sequence[StudentGrade]]]:
     """Return lesson and exercise, reason, gain and students; what concerns most comes first."""
     known = {one.student: one for one in grades.students}
-    groups: dict[tuple[str, str, int], list[StudentGrade]] = defaultdict(list)
+    groups: dict[tuple[str, str, int | None], list[StudentGrade]] = defaultdict(list)
     for one in changes:
-        gain = (one.after or 0) - (one.before or 0)
         student = known.get(one.student) or StudentGrade(one.student)
-        groups[f"{one.lesson}.{one.exercise}", one.why, gain].append(student)
+        groups[f"{one.lesson}.{one.exercise}", one.why, one.gain].append(student)
     return sorted(((*key, own) for key, own in groups.items()), key=lambda one: -len(one[-1]))
