@@ -54,7 +54,9 @@ def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
     by_lesson = groupby(outcome.changes, lambda one: (one.student, one.lesson))
     for (student, lesson), group in islice(by_lesson, MAX_CHANGES):
         own = list(group)
-        what = f"{lesson}.{own[0].exercise}" if len(own) == 1 else f"{len(own)} exercises of {lesson}"
+        what = (
+            f"{lesson}.{own[0].exercise}" if len(own) == 1 else f"{len(own)} exercises of {lesson}"
+        )
         before, after = (_total(one.before for one in own), _total(one.after for one in own))
         reasons = list(dict.fromkeys(one.why for one in own))
         more = f" ({counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""

@@ -282,7 +282,9 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     assert second.returncode == 0, second.stderr
     lesson = find_lesson("learned")
     assert f"changed points: {len(lesson.exercises)} exercises, 1 student" in second.stdout
-    assert f"bob: {len(lesson.exercises)} exercises of learned 0 -> {lesson.points}. " in second.stdout
+    assert (
+        f"bob: {len(lesson.exercises)} exercises of learned 0 -> {lesson.points}. " in second.stdout
+    )
     seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()

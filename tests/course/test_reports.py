@@ -527,7 +527,7 @@ def test_who_has_to_act_is_said_by_turns():
     text = " ".join(page.words)
     order = [
         "You 1 module not graded",
-        "The grader itself was killed.: cy",
+        "The grader itself was killed: cy",
         "2 notes on unclear owners",
         f"{OWNER_UNCLEAR}: nobody can tell: bob",
         "Nobody's: <b>.py.",

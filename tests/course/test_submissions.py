@@ -582,6 +582,17 @@ def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, golden, nam
         golden("notes on submissions", {name: notes(found[student])})
 
 
+@pytest.mark.parametrize("start", ["Rar!\x1a\x07\x01\0", b"7z\xbc\xaf\x27\x1c\0\4"])
+@pytest.mark.parametrize("name", ["ann.zip", "ann/work.zip"])
+def test_an_archive_of_another_kind_is_for_the_instructor_to_unpack(tmp_path, golden, name, start):
+    for path in forms(tmp_path, {name: start, "bob/rope.py": "b"}):
+        one = read(path)["ann"]
+        assert one.modules == one.refused == {} and one.unread.keys() == set(STEMS)
+        kind = "RAR" if "R" in str(start) else "7z"
+        assert kind in notes(one) and "unpack it" in one.unread["rope"]
+    golden("notes on submissions", {f"{name}, {kind}": one.unread["rope"]})
+
+
 @pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
 def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, name):
     for files in ({"bob/rope.py": "b"}, {"bob/rope.py": "b", "ann_123_456_rope.py": "a"}):

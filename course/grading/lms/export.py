@@ -205,7 +205,8 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     n_new = counted(len(numbers) - n_replaced, "grade")
     about = [f"{n_new} filled in, {n_replaced} replaced, {n_same} already there."]
     about += [
-        f"{stem}: locked or excused, so not changed: {'; '.join(own)}." for stem, own in kept.items()
+        f"{stem}: locked or excused, so not changed: {'; '.join(own)}."
+        for stem, own in kept.items()
     ]
     graded = {lesson.stem for lesson in grades.lessons}
     about += [

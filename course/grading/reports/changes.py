@@ -8,7 +8,6 @@ from course.grading.reports.tables import as_csv
 from course.syllabus import Status
 from course.testing.result import ExerciseResult
 
-
 _GONE = "Nothing was handed in this time."
 
 

@@ -74,7 +74,7 @@ def for_instructor(
     for student in grades.students:
         unknown += [(note, student) for note in student.notes if note not in student.own_notes]
     return _tasks(
-        (failed, "module", "not graded", "run the same command again"),
+        (failed, "module", "not graded", "fix what is named here and run the same command again"),
         (tried, "module", "that tried what no exercise needs", "it was blocked; read the file"),
         (unknown, "note", "on unclear owners", "put the student's name on it and grade again"),
         (found, "module", "with published answers", "take a look; this proves nothing"),

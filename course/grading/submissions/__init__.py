@@ -56,6 +56,7 @@ from course.grading.submissions.files import (
 )
 from course.grading.submissions.limits import (
     Limits,
+    OtherArchive,
     OverLimit,
     Unreadable,
     is_of_this_machine,
@@ -208,7 +209,7 @@ def _read(
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` gives every zip the name {shown(name)}{named}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
-    closed = [one for one in reading.failed if is_of_this_machine(one[1])]
+    closed = [one for one in reading.failed if _may_be_mended(one[1])]
     too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
     modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
     for stem in stems():
@@ -232,7 +233,10 @@ def _read(
                     forbidden[stem] = error.mode
         if stem not in modules and stem not in unread and closed:
             path, error = closed[0]
-            unread[stem] = f"{_could_not_read(path, error)}, which may contain {stem}.py."
+            if isinstance(error, OtherArchive):
+                unread[stem] = f"{place(path)} {error}."
+            else:
+                unread[stem] = f"{_could_not_read(path, error)}, which may contain {stem}.py."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
@@ -264,6 +268,11 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
     except Exception as error:
         reading.note(chosen.path, reason(error))
         return None
+
+
+def _may_be_mended(error: Exception) -> bool:
+    """Tell whether the instructor can make readable what could not be read."""
+    return is_of_this_machine(error) or isinstance(error, OtherArchive)
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

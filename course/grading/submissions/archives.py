@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from course.grading.submissions.limits import (
     Limits,
+    OtherArchive,
     OverLimit,
     Unreadable,
     is_of_this_machine,
@@ -52,6 +53,7 @@ def members_of(
         limits: what may be read of it, now and when its members are read.
 
     Raises:
+        OtherArchive: it is an archive of another kind.
         Unreadable: it is not an archive, or it is damaged, or must not be read.
         OSError: the disk cannot be read.
     """
@@ -63,7 +65,25 @@ def members_of(
         if is_of_this_machine(cause) or isinstance(cause, OverLimit):
             raise cause from None
         is_none = isinstance(error, zipfile.BadZipFile)
+        if is_none and (kind := _other_kind(file)):
+            raise OtherArchive(f"is {kind}, not a zip: unpack it into a folder") from None
         raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
+
+
+_OTHER_KINDS = {
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\xfd7zXZ\x00": "an XZ archive",
+    b"BZh": "a bzip2 archive",
+}
+"""The first bytes of archives that are sometimes called .zip."""
+
+
+def _other_kind(file: BinaryIO) -> str:
+    file.seek(0)
+    start = file.read(8)
+    return next((kind for magic, kind in _OTHER_KINDS.items() if start.startswith(magic)), "")
 
 
 def without_ending(name: str) -> str:

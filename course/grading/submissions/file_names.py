@@ -29,8 +29,8 @@ _COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
 """The mark that computers put on a second file: browsers make "rope (1).py", Canvas
 "rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
 _RENAMED = re.compile(rf"{_COPY}(-\d+)?\.py(\.txt)?")
-"""The end of such a name, after `rope`. Canvas puts -1 behind "rope (1).py", too, and some editors put
-.txt behind "rope.py"."""
+"""The end of such a name, after `rope`: Canvas puts -1 behind "rope (1).py", too, and some editors
+put .txt behind "rope.py"."""
 UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
 """The zip that `course submit` makes without a name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}

@@ -23,6 +23,10 @@ class OverLimit(Unreadable):
     """A reason not to read any further what may hold every lesson."""
 
 
+class OtherArchive(Unreadable):
+    """An archive of a kind that cannot be opened, and that may hold every lesson."""
+
+
 class Limits:
     """What may still be read of one student's files.
 
