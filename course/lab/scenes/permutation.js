@@ -81,6 +81,7 @@ SCENES.permutation = {
           );
         }),
         text([12, 207], "attention", "quiet left small"),
+        width < 560 ? null : text([12, 112], "vectors", "quiet left small"),
         ...WORDS.flatMap((word, index) => {
           const place = sentence.indexOf(word);
           const changed = changes[index].map((change) => change > 0.005);
@@ -109,7 +110,10 @@ SCENES.permutation = {
 
 function permutationSeen(sentence, most, order) {
   const said = `“${sentence.join(" ")}”`;
-  if (sentence.join() === WORDS.join()) return `${said}: drag a word to another position.`;
+  if (sentence.join() === WORDS.join()) {
+    const which = order === "mask" ? "those of the word itself and the words before it" : "all three vectors";
+    return `${said}: attention mixes ${which} into a new one for each word: the thicker a line, the larger the share.`;
+  }
   if (order === "plain") {
     return `${said}: each new vector has moved with its word, and all its numbers have stayed the same.`;
   }
