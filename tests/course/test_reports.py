@@ -590,6 +590,28 @@ def test_changes_are_told_by_what_made_them():
     assert not overview(result("ann")).says("earlier run")
 
 
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("rotate_half did not come to an end in 30 s", " (took too long)"),
+        ("rotate_half was refused: “rotate_half called sys.exit(0); a”", " (called sys.exit)"),
+        ("rotate_half raised FileNotFoundError: /etc", " (FileNotFoundError)"),
+        ("rotate_half raised Zebulon: hello", ""),
+        (MESSAGE, ""),
+    ],
+)
+def test_what_ends_in_another_way_is_another_misconception(message, kind):
+    page = overview(wrong("ann", message=message), wrong("bob", message="the sign is wrong"))
+    says = f"rotate_half : the test “one pair makes a quarter turn” does not pass{kind} rope"
+    assert page.says(f"1 {says}" if kind else f"2 {says}") and not page.says("Zebulon")
+
+
+def test_an_example_whose_values_look_the_same_is_left_out():
+    for got, is_shown in (("tensor (5, 8)", False), ("tensor (5, 7)", True)):
+        message = f"no\ncalled rotate_half(x)\ngot    a {got}\nwant   a tensor (5, 8)"
+        assert overview(wrong("ann", message=message)).says("called rotate_half(x)") == is_shown
+
+
 def test_names_are_folded_away_in_what_is_shown_to_a_class():
     html = overview_page(grades(*(wrong(f"Zebulon{n}", "a mistake.") for n in range(3))))
     shown = html.partition('id="misconceptions"')[2].partition('id="act"')[0]

@@ -3,6 +3,7 @@
 They can be shown to the class: no word of an example comes from a student.
 """
 
+import builtins
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Misconception:
     Attributes:
         says, look: the known mistake and where to look; empty if no known one explains it.
         test: the test that shows it, in words.
-        example: a call, what it returned and what it should return; or nothing.
+        kind: "took too long", "called sys.exit", or the name of a built-in exception; or nothing.
+        example: a call, what it returned and what it should return, if these look different.
     """
 
     lesson: Lesson
@@ -38,6 +40,7 @@ class Misconception:
     says: str
     look: str
     test: str
+    kind: str
     example: str
 
 
@@ -49,8 +52,8 @@ def misconceptions(grades: Grades) -> list[Misconception]:
         for grade in student.lessons:
             for one in grade.result.exercises:
                 if one.first_wrong:
-                    test = "" if one.says else one.first_wrong.name.partition("[")[0]
-                    key = grade.lesson.stem, one.name, one.says, test
+                    test, kind = one.first_wrong.name.partition("[")[0], _kind(one)
+                    key = grade.lesson.stem, one.name, one.says or (test, kind)
                     found.setdefault(key, []).append((student, grade.result, one))
                     lessons[grade.lesson.stem] = grade.lesson
     known = [
@@ -73,8 +76,20 @@ def _misconception(
         says=own[0][2].says,
         look=own[0][2].look,
         test=messages[0].test,
+        kind=_kind(own[0][2]),
         example=min(examples, key=len, default=""),
     )
+
+
+def _kind(exercise: ExerciseResult) -> str:
+    """Return how a test ended without a result; no name that a student gave an exception."""
+    message = exercise.first_wrong.message.partition("\n")[0]
+    if "did not come to an end" in message:
+        return "took too long"
+    if "called sys.exit" in message:
+        return "called sys.exit"
+    raised = re.match(r"[\w.]+ raised (\w+)", message)
+    return raised[1] if raised and raised[1] in vars(builtins) else ""
 
 
 def _example(details: str, lesson: Lesson) -> str:
@@ -82,11 +97,16 @@ def _example(details: str, lesson: Lesson) -> str:
 
     Numbers, and words that are in the lesson's tests or name a tensor, are not a student's.
     """
-    text = "\n".join(match[0] for match in _LINES.finditer(details))
+    parts = [match[0] for match in _LINES.finditer(details)]
+    text = "\n".join(parts)
+    got, want = (
+        {one.partition(" ")[2].strip() for one in parts if one.startswith(name)}
+        for name in ("got ", "want ")
+    )
     is_short = len(text) <= MAX_LENGTH and "\ngot " in text
     has_quotes = any(quote in text for quote in "\"'“")
     is_ours = _words(lesson).issuperset(_WORD.findall(text))
-    return text if is_short and is_ours and not has_quotes else ""
+    return text if is_short and is_ours and not has_quotes and got != want else ""
 
 
 @cache
