@@ -139,9 +139,12 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     except BrokenPipeError:  # nobody reads on, as after `| head`: click ends quietly
         raise
     except OSError as error:
+        saved = (
+            "The results so far are saved; fix" if (options["out"] / "results").exists() else "Fix"
+        )
         raise click.ClickException(
-            f"{error.filename or options['out']}: {error.strerror or error}. The results so far "
-            "are saved; fix this, and run the same command again."
+            f"{error.filename or options['out']}: {error.strerror or error}. {saved} this, and run "
+            "the same command again."
         ) from None
 
 

@@ -147,12 +147,19 @@ def _check_folders(request: Request) -> None:
     """Make sure that a run overwrites nothing that it reads.
 
     Raises:
-        GradingError: it would, or there is nothing to compare with.
+        GradingError: it would, or there is nothing to grade or to compare with.
     """
-    out, compare = request.out, request.compare
-    if out.resolve().is_relative_to(request.submissions.resolve()):
+    out, compare, submissions = request.out, request.compare, request.submissions
+    if (submissions / "seed.txt").is_file() and (submissions / "results").is_dir():
         raise GradingError(
-            f"--out {out} is inside {request.submissions}, so it would look like a student's "
+            f"{submissions} contains the results of an earlier run, not submissions: name the "
+            "folder that you graded"
+        )
+    if out.resolve() == submissions.resolve():
+        raise GradingError(f"--out is the folder of submissions, {out}: choose another one")
+    if out.resolve().is_relative_to(submissions.resolve()):
+        raise GradingError(
+            f"--out {out} is inside {submissions}, so it would look like a student's "
             "folder; choose one outside"
         )
     if compare and compare.resolve() == out.resolve():

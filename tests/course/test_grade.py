@@ -411,10 +411,14 @@ def test_what_two_sources_claim_is_not_graded_and_said(submissions, out, tmp_pat
         ([".", "--lesson", "roap"], '"roap"; did you mean "rope"?'),
         ([".", "--jobs", "0"], "0 is not in"),
         (["--self-test", "--lesson", "rope"], "--self-test"),
+        (["graded"], "results of an earlier run"),
+        ([".", "--out", "."], "--out is the folder of submissions"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, sentence, golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_class(tmp_path / "graded", {"results": STUB})
+    Path("graded/seed.txt").touch()
     result = CliRunner().invoke(grade, arguments)
     assert result.exit_code != 0
     assert sentence in result.output
@@ -579,6 +583,13 @@ def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     with guarded("a known mistake"):
         assert os._exit is not leave
         assert local.leave_process is leave
+
+
+def test_where_nothing_can_be_written_nothing_is_called_saved(submissions, tmp_path):
+    (tmp_path / "file").touch()
+    result = run(submissions, out=tmp_path / "file" / "out")
+    assert result.exit_code == 1
+    assert "Not a directory" in result.output and "saved" not in result.output
 
 
 @pytest.mark.parametrize("out", ["graded", "."])

@@ -261,6 +261,7 @@ def test_what_is_odd_is_a_sentence(graded):
         "fay: 5_rope.ipynb was not handed in.",
         *(f"{student}: {no_cell}" for student in ("emil", "fay")),
         "jon: rope.py is a link, or not a file, so it was not read.",
+        f"jon: 0 of {ROPE.points} points: rope.py was not handed in.",
         "jon: timestamp.txt is a link, or not a file, so it was not read.",
         *(f"{f'submitted/{name}/5_rope'!r} was left out: it must be a folder" for name in LEFT_OUT),
     ):

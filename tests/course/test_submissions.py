@@ -593,6 +593,20 @@ def test_an_archive_of_another_kind_is_for_the_instructor_to_unpack(tmp_path, go
     golden("notes on submissions", {f"{name}, {kind}": one.unread["rope"]})
 
 
+@pytest.mark.parametrize(
+    ("source", "is_noted"),
+    [
+        ("# Zoë".encode("cp1252"), True),
+        ("# coding: cp1252\n# Zoë".encode("cp1252"), False),
+        ("# Zoë".encode("utf-8-sig"), False),
+    ],
+)
+def test_a_module_that_is_not_utf_8_and_does_not_say_so_is_noted(tmp_path, source, is_noted):
+    one = read_one(write(tmp_path, {"ann/rope.py": source}))
+    assert one.modules == {"rope": source}
+    assert ("is not saved as UTF-8" in notes(one)) == is_noted
+
+
 @pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
 def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, name):
     for files in ({"bob/rope.py": "b"}, {"bob/rope.py": "b", "ann_123_456_rope.py": "a"}):

@@ -80,7 +80,8 @@ class Autograde(converters.Autograde):
             settings, jobs = Settings(store.seed(None)), min(os.cpu_count() or 1, len(folders))
             for result, _ in grade_all(units(), store, settings, jobs, self.force):
                 student = result.student
-                self.log.info("%s: %d of %d points", student, result.points, result.worth)
+                why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])
+                self.log.info("%s: %d of %d points%s", student, result.points, result.worth, why)
                 try:
                     if not result.key:
                         raise NbGraderException(result.trouble)

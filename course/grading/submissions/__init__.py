@@ -25,6 +25,7 @@ read until one is gone.
 import contextlib
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -224,6 +225,8 @@ def _read(
                 late.add(stem)
             try:
                 modules[stem] = chosen.read()
+                if _is_not_utf_8(modules[stem]):
+                    reading.note(chosen.path, "is not saved as UTF-8, so Python can't import it")
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 refused[stem] = reason(error)
@@ -260,6 +263,21 @@ def _read(
         frozenset(late),
         found_notebook,
     )
+
+
+_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=]")
+
+
+def _is_not_utf_8(source: bytes) -> bool:
+    """Tell whether a source is in another encoding and does not name it.
+
+    It is graded if the grader can run it, which it never can if there are null bytes.
+    """
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError:
+        return b"\0" not in source and not any(map(_CODING.match, source.split(b"\n", 2)[:2]))
+    return False
 
 
 def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
