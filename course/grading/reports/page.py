@@ -61,13 +61,18 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(feedback_path=feedback_path)
-    templates.filters.update(dedent=textwrap.dedent, with_code=_with_code)
+    templates.filters.update(dedent=textwrap.dedent, with_code=_with_code, breakable=_breakable)
     return templates
 
 
 def _printable(value: Any) -> Any:
     """Return a text as it may be shown; markup, which a template made itself, is let through."""
     return printable(value) if type(value) is str else value
+
+
+def _breakable(name: str) -> markupsafe.Markup:
+    """Escape a name, and let a line end after each underscore in it."""
+    return markupsafe.escape(printable(name)).replace("_", markupsafe.Markup("_<wbr>"))
 
 
 def _with_code(text: str) -> markupsafe.Markup:
