@@ -588,6 +588,9 @@ def test_changes_are_told_by_what_made_them():
     assert page.says(f"rope.rotate_half +3 {why} ann ; bob")
     gone = Change("cyd", "rope", "rotate_half", 3, "", why)
     assert overview(result("ann"), changes=[gone]).says(f"rope.rotate_half – {why} cyd")
+    other = [replace(one, exercise="apply_rope", after=2) for one in found]
+    page = overview(changes=[*found, *other, replace(gone, exercise="apply_rope"), gone])
+    assert page.says(f"2 exercises of rope +5 {why} ann ; bob 2 exercises of rope – {why} cyd")
     assert overview(result("ann"), changes=[]).says("Nobody gained")
     assert not overview(result("ann")).says("earlier run")
 

@@ -133,10 +133,21 @@ def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, 
 def _grouped(
     changes: Sequence[Change], grades: Grades
 ) -> list[tuple[str, str, int | None, Sequence[StudentGrade]]]:
-    """Return lesson and exercise, reason, gain and students; what concerns most comes first."""
+    """Return exercises, reason, gain and students; what concerns most comes first.
+
+    Exercises of a lesson that the same students gained, or lost, for the same reason are one row.
+    """
     known = {one.student: one for one in grades.students}
-    groups: dict[tuple[str, str, int | None], list[StudentGrade]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, int | None], list[str]] = defaultdict(list)
     for one in changes:
-        student = known.get(one.student) or StudentGrade(one.student)
-        groups[f"{one.lesson}.{one.exercise}", one.why, one.gain].append(student)
-    return sorted(((*key, own) for key, own in groups.items()), key=lambda one: -len(one[-1]))
+        groups[one.lesson, one.exercise, one.why, one.gain].append(one.student)
+    rows: dict[tuple, list[tuple[str, int | None]]] = defaultdict(list)
+    for (lesson, exercise, why, gain), own in groups.items():
+        direction = None if gain is None else gain > 0
+        rows[lesson, why, direction, tuple(own)].append((f"{lesson}.{exercise}", gain))
+    found = []
+    for (lesson, why, direction, own), each in rows.items():
+        what = each[0][0] if len(each) == 1 else f"{len(each)} exercises of {lesson}"
+        gain = None if direction is None else sum(gain for _, gain in each)
+        found.append((what, why, gain, [known.get(one) or StudentGrade(one) for one in own]))
+    return sorted(found, key=lambda one: -len(one[-1]))
