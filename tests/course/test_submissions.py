@@ -220,7 +220,7 @@ BESIDE = [
     ("bob", {"bob/rope.py": "b"}),
     ("bob", {"bob.zip": zipped({"rope.py": "b"})}),
     ("bob", {"bob_12345_6789_rope.py": "b"}),
-    ("bob.7z", {"bob.7z": ""}),
+    ("bob", {"bob.7z": ""}),
 ]
 
 
@@ -565,7 +565,7 @@ def test_a_copy_that_is_more_than_the_stub_wins(tmp_path):
     ("name", "student", "says"),
     [
         ("ann_12345_6789_work.rar", "ann", "work.rar"),
-        ("work.7z", "work.7z", "owner unclear"),
+        ("work.7z", "work", "work.7z is damaged"),
         ("jane.py", "jane.py", "jane.py"),
         ("ann/notes.txt", "ann", "notes.txt"),
         ("ann/a/b/notes.txt", "ann", ", only a"),
@@ -583,7 +583,7 @@ def test_what_cannot_be_graded_is_a_submission_with_a_note(tmp_path, golden, nam
 
 
 @pytest.mark.parametrize("start", ["Rar!\x1a\x07\x01\0", b"7z\xbc\xaf\x27\x1c\0\4"])
-@pytest.mark.parametrize("name", ["ann.zip", "ann/work.zip"])
+@pytest.mark.parametrize("name", ["ann.zip", "ann/work.zip", "ann.rar", "ann/work.7z"])
 def test_an_archive_of_another_kind_is_for_the_instructor_to_unpack(tmp_path, golden, name, start):
     for path in forms(tmp_path, {name: start, "bob/rope.py": "b"}):
         one = read(path)["ann"]

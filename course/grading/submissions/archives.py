@@ -66,7 +66,7 @@ def members_of(
             raise cause from None
         is_none = isinstance(error, zipfile.BadZipFile)
         if is_none and (kind := _other_kind(file)):
-            raise OtherArchive(f"is {kind}, not a zip: unpack it into a folder") from None
+            raise OtherArchive(f"is {kind}, not a zip: unpack it, and delete it") from None
         raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
 
 
@@ -176,5 +176,5 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     return Member(name, partial(opened.open, info), modified, trouble)
 
 
-_OPENERS = {".zip": _members_of_zip}
-"""For the ending of a file's name, what lists the archive."""
+_OPENERS = dict.fromkeys((".zip", ".rar", ".7z"), _members_of_zip)
+"""For the ending of a file's name, what lists the archive; it finds out that a RAR is no zip."""
