@@ -640,7 +640,7 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
     assert page.says("4 modules with published answers")
     assert page.says("proves nothing")
     assert page.says("published answers: rope_tables")
-    assert page.says("word for word")
+    assert page.says("rope.py contains every answer of the reference, word for word")
 
 
 def test_what_a_module_tried_is_told_to_the_instructor_alone():
