@@ -207,10 +207,10 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     'did you mean "causal_mask" or "causal_toy_attention"?'
     """
     lowered = {known.lower(): known for known in names}
-    found = get_close_matches(name.lower(), lowered, n=1)
-    if not found and len(name) > 1:
-        found = [known for known in lowered if name.lower() in known]
+    found = [known for known in lowered if len(name) > 1 and name.lower() in known]
     if not 0 < len(found) <= _MOST_MEANT:
+        found = get_close_matches(name.lower(), lowered, n=1)
+    if not found:
         return ""
     *others, last = (f'"{lowered[one]}"' for one in found)
     return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
