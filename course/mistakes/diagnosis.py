@@ -397,8 +397,12 @@ def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
 
 
 def _is_like(raised: str, message: str) -> bool:
-    """Return whether an error's text begins as this message does, whatever its numbers are."""
-    return re.match(re.sub(r"\d+", r"\\d+", re.escape(message)), raised) is not None
+    """Return whether an error's text begins as this message does, whatever the inputs' numbers are.
+
+    How many values a line unpacks into is no such number.
+    """
+    pattern = re.sub(r"(?<!expected\\ )\d+", r"\\d+", re.escape(message))
+    return re.match(pattern, raised) is not None
 
 
 def _within(seconds: float) -> Callable[[], bool]:
@@ -555,15 +559,16 @@ def _says_the_same(a: StudentError, b: StudentError) -> bool:
     """Compare what errors of one kind say: a refusal is worded freely, but tells some number.
 
     Args:
+        a: the error of a known mistake. What Python or PyTorch raise is no refusal.
         b: the error of the student's code.
     """
     if a.kinds[0] == "AssertionError":
         return True
-    if a.kinds[0] != "ValueError" and not _by_hand(b):
+    if not _by_hand(b):
         a_says, b_says = (one.message.partition(DID_YOU)[0] for one in (a, b))
         return a_says == b_says
     its, others = _numbers(a.message), _numbers(b.message)
-    return not its.isdisjoint(others) or not (its or others)
+    return a.is_by_hand and (not its.isdisjoint(others) or not (its or others))
 
 
 def _by_hand(error: StudentError) -> bool:

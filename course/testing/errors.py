@@ -2,9 +2,12 @@
 
 import builtins
 import difflib
+import dis
 import linecache
 import re
 import sys
+import sysconfig
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +101,19 @@ def location(error: BaseException, path: Path) -> str:
         return f"{_line(path, turn[0][1])}, where {names} {what}"
     lines = dict.fromkeys((passed[0][1], passed[-1][1]))
     return ", in ".join(_line(path, line) for line in lines)
+
+
+def is_raised_by_hand(error: BaseException) -> bool:
+    """Return whether a `raise` statement outside of the libraries raised an exception."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames:  # a class may have a traceback of its own making
+        return False
+    code, last = frames[-1].f_code, frames[-1].f_lasti
+    is_of_library = code.co_filename.startswith(_LIBRARIES)
+    return dis.opname[code.co_code[last]] == "RAISE_VARARGS" and not is_of_library
+
+
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:

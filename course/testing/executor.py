@@ -18,7 +18,7 @@ from torch import nn
 
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.earlier import compiled
-from course.testing.errors import location, message_of, short_path
+from course.testing.errors import is_raised_by_hand, location, message_of, short_path
 from course.testing.integrity import guarded, settings_unchanged
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
@@ -245,7 +245,8 @@ class Executor:
 
     def _described(self, error: BaseException) -> StudentError:
         kinds = tuple(kind.__name__ for kind in type(error).__mro__[:-2] or (BaseException,))
-        return StudentError(kinds, message_of(error), location(error, self.path))
+        where = location(error, self.path)
+        return StudentError(kinds, message_of(error), where, is_raised_by_hand(error))
 
 
 # --- small things ---------------------------------------------------------------------------

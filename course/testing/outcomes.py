@@ -51,10 +51,14 @@ class StudentError(Exception):
         message: what it says.
         where: the line of the student's file that began it, then the deepest if that is another
             one, as "file:line: text".
+        is_by_hand: whether a `raise` outside of libraries raised it, if that was in this process.
     """
 
-    def __init__(self, kinds: tuple[str, ...], message: str, where: str) -> None:
-        super().__init__(f"{kinds[0]}: {message}")
+    def __init__(
+        self, kinds: tuple[str, ...], message: str, where: str, is_by_hand: bool = False
+    ) -> None:
+        super().__init__(f"{kinds[0]}: {message}" if message else kinds[0])
         self.kinds = kinds
         self.message = message
         self.where = where
+        self.is_by_hand = is_by_hand

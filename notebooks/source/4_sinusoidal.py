@@ -214,10 +214,11 @@ guess.compare(blank=torch.allclose(here @ here.T, there @ there.T, atol=0.001))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# No. The product of two sums has four terms: what with what, where with where, and twice what
-# with where. The first two did not change. The mixed ones did: a word's row times a position's
-# row is one number at position 3 and another at position 103. The largest change here is about
-# 11, and the scores themselves go up to 57.
+# No. Each vector is a word's row plus a position's row, so the product has four terms: word times
+# word, position times position, and two mixed terms, word times position. The first two did not
+# change. The mixed terms did, because the product of a word's row with the row of position 3 is
+# not its product with the row of position 103. The largest change here is about 11, and the
+# scores themselves go up to 57.
 #
 # So "the sinusoidal encoding is relative" is true of the table by itself. As soon as it is
 # *added* to something, the promise is broken, even before any projection. Lesson 5 keeps the

@@ -326,11 +326,11 @@ guess.compare(pairs=inside["ntk_base"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# One. `ntk_base` stretches pair $i$ by $4^{2i/126}$, which is 4 for the last pair and less for
-# all others, and a text four times as long needs 4. So 17 pairs still reach angles that never
-# occurred in training, just not as far beyond. (With the old base all 18 do.) Dividing positions
-# by 4 keeps all 18 inside, and pays for it with the fast pairs: neighbors are then a quarter of a
-# radian apart instead of one.
+# One. A text four times as long needs every pair to turn four times as slowly. `ntk_base` slows
+# pair $i$ down by $4^{2i/126}$, which is 4 only for the last pair. So the other 17 still turn
+# past the angles of training, though not as far as with the old base, where all 18 do. Dividing
+# positions by 4 keeps all 18 inside, but it also slows down the fast pairs: neighbors are then a
+# quarter of a radian apart instead of one.
 #
 # You can't have both, which is why YaRN treats fast and slow pairs differently. To bring all 18
 # inside with the base alone, it has to be about 69,000, as if the factor were 6.7. Peng et al.

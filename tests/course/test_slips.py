@@ -126,3 +126,19 @@ def test_what_a_call_changes_is_not_taken_for_something_else_that_it_changes(mon
 def test_a_few_numbers_that_fit_by_chance_are_not_said_to_be_shifted(got, want, words):
     said = telling_difference(torch.tensor(got), torch.tensor(want))
     assert (words in said) if words else not said or "place" not in said
+
+
+@pytest.mark.parametrize(
+    ("lesson", "exercise", "right", "wrong"),
+    [
+        ("permutation", "bag_vector", "return layer(x)", "raise RuntimeError\n    return layer(x)"),
+        ("rope", "alibi_bias", "slopes = ", "raise TypeError\n    slopes = "),
+        ("rope", "rotate_half", "x1, x2 = ", "x1, x2, x3 = "),
+    ],
+)
+def test_an_error_that_a_mistake_raises_too_is_no_such_mistake(lesson, exercise, right, wrong):
+    """Where everything raises, only what it says and who raises it tell mistakes apart."""
+    cases = [one for one in collect([find_lesson(lesson).tests]) if one.exercise == exercise]
+    examination = Examination(Executor(Variant(lesson, exercise, "", {right: wrong}).module()))
+    findings = [examination.run(case) for case in cases]
+    assert diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1)) is None
