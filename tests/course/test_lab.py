@@ -291,7 +291,7 @@ def opened(chromium, student):
         page.on("console", lambda message: troubles.append(message.text))
         page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
         page.goto((local.write_texts({}) / f"{stem}.html").as_uri())
-        page.locator(".lab svg").wait_for()
+        page.locator(".lab svg").first.wait_for()
         return page
 
     yield open_page
@@ -303,7 +303,7 @@ def opened(chromium, student):
 def hands_of(page, look, pale=False):
     """The angles of the hands of a word on the dials, by pair."""
     return page.evaluate(
-        """([look, pale]) => [...document.querySelectorAll(`.lab .hand.${look}`)]
+        """([look, pale]) => [...document.querySelector(".lab").querySelectorAll(`.hand.${look}`)]
           .filter((hand) => Boolean(hand.closest(".ghost")) === pale)
           .map((hand) => ["x1", "y1", "x2", "y2"].map((name) => hand[name].baseVal.value))
           .map(([x1, y1, x2, y2]) => Math.atan2(y1 - y2, x2 - x1))""",
@@ -340,12 +340,12 @@ def test_a_backwards_turn_turns_backwards_and_its_sentence_comes_first(opened, c
     assert turned(page, before[1], "query", pale=True) == pytest.approx(1, abs=1e-3)
     first, second, _ = says(page)
     assert first.startswith("✗ rotate_half") and "backwards" in first and "clockwise" in second
-    above, figure = (page.locator(f".lab {part}").bounding_box() for part in (".own", "svg"))
+    above, figure = (page.locator(f".lab {part}").first.bounding_box() for part in (".own", "svg"))
     assert above["y"] < figure["y"]
     assert page.locator(".lab .own .right").count() == 0
     pairs = [(numbers["query"][21], numbers["key"][12]) for numbers in (wrong, right)]
     scores = [(query @ key).item() / math.sqrt(8) for query, key in pairs]
-    seen = page.locator(".lab .seen").inner_text().replace("−", "-")
+    seen = page.locator(".lab .seen").first.inner_text().replace("−", "-")
     assert [f"{score:.2f}" for score in scores] == re.findall(r"-?\d+\.\d\d", seen)
 
 
@@ -354,7 +354,7 @@ def test_right_functions_are_drawn_where_the_reference_is_and_marked(opened):
     page = opened("5_rope", **dict.fromkeys(STEMS, AS_IT_IS))
     for stem, look in (("5_rope", "query"), ("4_sinusoidal", "where"), ("7_longer", "where")):
         page.goto(re.sub(r"[^/]+$", f"{stem}.html", page.url))
-        page.locator(".lab svg").wait_for()
+        page.locator(".lab svg").first.wait_for()
         own_hands = hands_of(page, look) + (hands_of(page, "wrong") if stem == "7_longer" else [])
         pale = hands_of(page, look, pale=True)
         assert sorted(own_hands) == pytest.approx(sorted(pale), abs=2e-3) and len(pale) >= 4
@@ -373,12 +373,12 @@ def test_each_scene_draws_what_is_wrong_or_says_why_it_does_not(opened, changed)
     assert "inverse_frequencies" in says(page)[0] and "10.2" in says(page)[1]
     for stem, sentence in (("3_learned", "didn't finish"), ("7_longer", "trained_lengths")):
         page.goto(re.sub(r"[^/]+$", f"{stem}.html", page.url))
-        page.locator(".lab svg").wait_for()
+        page.locator(".lab svg").first.wait_for()
         mark, drawn = says(page)
         assert mark.startswith("✗") and sentence in mark and "the reference" in drawn
         assert page.locator(".lab .ghost").count() == 0
     page.goto(re.sub(r"[^/]+$", "5_rope.html", page.url))
-    page.locator(".lab svg").wait_for()
+    page.locator(".lab svg").first.wait_for()
     assert says(page) == [] and page.locator(".lab .ghost").count() == 0  # nothing is written
 
 
