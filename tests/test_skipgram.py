@@ -250,16 +250,11 @@ class TestNoiseDistributionCorners:
         expect.close(got, torch.tensor([8 / 36, 27 / 36, 0, 1 / 36], dtype=dtype))
 
 
-def dot_by_dot(center, context, centers, contexts):
-    """The dot product of every pair, one by one, in float64."""
-    logits = torch.zeros(contexts.shape, dtype=torch.float64)
-    for place in torch.cartesian_prod(*map(torch.arange, contexts.shape)).reshape(
-        -1, contexts.dim()
-    ):
-        at = tuple(place.tolist())
-        rows = center[int(centers[at[0]])].double(), context[int(contexts[at])].double()
-        logits[at] = (rows[0] * rows[1]).sum()
-    return logits.to(center.dtype)
+def dot_products(center, context, centers, contexts):
+    """The dot product of every pair, in float64."""
+    center_rows = center.double()[centers.long()].unsqueeze(1)  # (P, 1, C)
+    context_rows = context.double()[contexts.long()].view(len(contexts), -1, center.shape[1])
+    return (center_rows * context_rows).sum(dim=2).view(contexts.shape).to(center.dtype)
 
 
 def tables_and_model(lesson, draw, vocab_size, n_embd):
@@ -341,7 +336,7 @@ class TestSkipGram:
         center, context, model = tables_and_model(lesson, draw, vocab_size, n_embd)
         for shape in shapes:
             centers, contexts = draw.ids(vocab_size, shape[0]), draw.ids(vocab_size, *shape)
-            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+            expect.close(model(centers, contexts), dot_products(center, context, centers, contexts))
 
     def test_gradient_of_a_row_is_the_sum_over_its_pairs(self, lesson, draw):
         """A pair sends its center the context's row, times the gradient at its logit,
@@ -406,13 +401,13 @@ class TestSkipGramCorners:
         center, context, model = tables_and_model(lesson, draw, 300, 3)
         for shape in (6,), (6, 3):
             centers, contexts = draw.ids(120, 6, dtype=dtype), draw.ids(120, *shape, dtype=dtype)
-            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+            expect.close(model(centers, contexts), dot_products(center, context, centers, contexts))
 
     def test_ids_may_lie_apart_in_memory(self, lesson, draw):
         """A transposed tensor is a tensor, too."""
         center, context, model = tables_and_model(lesson, draw, 7, 3)
         centers, contexts = draw.ids(7, 8)[::2], draw.ids(7, 5, 4).T
-        expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+        expect.close(model(centers, contexts), dot_products(center, context, centers, contexts))
 
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_logits_follow_the_dtype_of_the_tables(self, lesson, draw, dtype):
@@ -425,7 +420,7 @@ class TestSkipGramCorners:
         model.set(center__weight=center, context__weight=context)
         for shape in (5,), (5, 2):
             centers, contexts = 257 + draw.ids(7, shape[0]), 257 + draw.ids(7, *shape)
-            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+            expect.close(model(centers, contexts), dot_products(center, context, centers, contexts))
 
     def test_training_and_evaluation_are_the_same(self, lesson, draw):
         """Nothing is dropped at random, and nothing is left out."""
@@ -434,7 +429,7 @@ class TestSkipGramCorners:
         centers, contexts = draw.ids(7, 5), draw.ids(7, 5, 2)
         for training in (True, False):
             model.train(training)
-            expect.close(model(centers, contexts), dot_by_dot(center, context, centers, contexts))
+            expect.close(model(centers, contexts), dot_products(center, context, centers, contexts))
 
     def test_logits_are_on_the_device_of_the_tables(self, lesson, draw):
         """Moved to a GPU, it computes there; the "meta" device takes its place here."""
@@ -846,26 +841,20 @@ class TestTrainSkipgram:
         steps from 1025 pairs, and how far each of them goes.
         """
         start, pairs = 0.3 * draw.normal(2, 8, 3), some_pairs(draw, 1025)
-        silent, aloud, again = (
-            weights_after(
-                lesson,
-                start,
-                *pairs,
-                torch.ones(8) / 8,
-                epochs=1,
-                n_negatives=1,
-                generator=lesson.generator(1),
-                **options,
-            )
-            for options in ({}, {"batch_size": 1024, "lr": 0.01}, {"batch_size": 1024, "lr": 0.01})
-        )
+
+        def weights(**options):
+            given = {"n_negatives": 1, "generator": lesson.generator(1), **options}
+            return weights_after(lesson, start, *pairs, torch.ones(8) / 8, epochs=1, **given)
+
+        silent, aloud = weights(), weights(batch_size=1024, lr=0.01)
+        if torch.allclose(silent, aloud, atol=2e-5):
+            return
         expect.that(
-            torch.allclose(aloud, again, atol=2e-5),
+            torch.allclose(aloud, weights(batch_size=1024, lr=0.01), atol=2e-5),
             "the same training twice, by generators of the same seed, leads to different weights",
         )
         expect.that(
-            torch.allclose(silent, aloud, atol=2e-5),
-            "without batch_size and lr the weights become others than with 1024 and 0.01",
+            False, "without batch_size and lr the weights become others than with 1024 and 0.01"
         )
 
     def test_learns_which_words_are_neighbors(self, lesson, draw):

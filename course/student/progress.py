@@ -20,7 +20,7 @@ from course import root
 from course.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
 from course.system.files import write_atomically
 from course.testing.result import LessonResult
-from course.testing.source import names_reached
+from course.testing.source import definitions, names_reached
 
 PASSED, IDEA_RIGHT = Status.PASSED, Status.IDEA_RIGHT
 WRONG, TO_DO, UNCHECKED = Status.WRONG, Status.TO_DO, Status.UNCHECKED
@@ -145,14 +145,15 @@ def _fingerprints(source: bytes, lesson: Lesson) -> dict[str, str] | None:
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # a check tells what Python thinks of it
-            body = ast.parse(source).body
+            body = definitions(source) or ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = {exercise.name for exercise in lesson.exercises}
+    dumped = {node: ast.dump(node) for node in body}
     shared = [node for node in body if getattr(node, "name", None) not in names]
     return {
         node.name: _hash(
-            "\n".join(map(ast.dump, [*_needed(shared, source, node.name), node])).encode()
+            "\n".join(dumped[one] for one in (*_needed(shared, source, node.name), node)).encode()
         )
         for node in body
         if getattr(node, "name", None) in names

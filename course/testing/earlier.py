@@ -34,16 +34,13 @@ def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
 @contextlib.contextmanager
 def importable(earlier: Earlier) -> Iterator[None]:
     """Let this, and nothing else of `exercises`, be imported in a block."""
-    # of all others not even the address is read: that would copy their memory in a fork
-    before = {name: sys.modules[name] for name in sys.modules if _is_exercises(name)}
-    for name in before:
-        del sys.modules[name]
-    sys.modules.update(modules(earlier))
+    before, given = _take_exercises(), modules(earlier)
+    sys.modules.update(given)
     try:
         yield
     finally:
-        for name in [name for name in sys.modules if _is_exercises(name)]:
-            del sys.modules[name]
+        for name in given:
+            sys.modules.pop(name, None)
         sys.modules.update(before)
 
 
@@ -53,8 +50,12 @@ def compiled(source: str) -> types.CodeType:
     return compile(source, "lent", "exec")
 
 
-def _is_exercises(name: str) -> bool:
-    return name.partition(".")[0] == "exercises"
+def _take_exercises() -> dict[str, types.ModuleType]:
+    """Remove the package `exercises` and what is in it from the loaded modules; return them."""
+    if "exercises" not in sys.modules:
+        return {}  # to read the names of all modules would copy their memory in a fork
+    names = [name for name in sys.modules if name.partition(".")[0] == "exercises"]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def _module(name: str, source: str) -> types.ModuleType:
