@@ -83,10 +83,9 @@ def test_a_text_that_comes_in_pieces_is_broken_between_words(monkeypatch, capsys
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
-def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
+def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise):
     line, title = heading(exercise)
-    step = step_of(exercise)
+    step = "\n".join(folded(step_of(exercise), 40))
     assert line > 1 and re.match(r"\d\. ", title)
     assert click.unstyle(step).startswith(title.split()[0])
     assert exercise.name in step and "Do it." in click.unstyle(step)
@@ -165,6 +164,19 @@ def test_a_terminal_of_another_size_is_drawn_again(screen):
     assert not small.is_resized()
     lines = screen.shown().split("\n")
     assert len(lines) > 5 and max(map(len, lines)) <= 25
+
+
+def test_the_step_of_an_exercise_is_folded_to_the_new_width(screen, monkeypatch):
+    def longest_drawn(on: Screen) -> int:
+        on.show(text, "keys")
+        return max(len(line) for line in screen.shown().split("\n") if " " in line.strip())
+
+    monkeypatch.setenv("COLUMNS", "40")
+    text = step_of(find_lesson("rope").exercises[0])
+    resized = screen(40, 500)
+    assert longest_drawn(resized) <= 40
+    screen(90, 500)
+    assert 80 < longest_drawn(resized) <= 90
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])

@@ -25,7 +25,7 @@ from course.student.watch.step import step_of
 from course.syllabus import Exercise, Lesson, find_lesson, lessons, name_for_check
 from course.system.clone import whose_environment
 from course.system.console import typed
-from course.system.terminal import Screen, columns, is_terminal
+from course.system.terminal import Screen, columns, folded, is_terminal
 from course.testing.source import calls_debugger, names_reached
 
 SLOW_SECONDS = 3
@@ -277,7 +277,8 @@ class Loop:
             case "h":
                 self._view = hints.one_more_on_top(exercise)
             case "t":
-                self._view = step_of(exercise)
+                step = step_of(exercise)  # the screen folds it, again when its width changes
+                self._view = step if self._screen else "\n".join(folded(step, columns()))
             case "r":
                 self._view = self._ask_for_reset(exercise)
             case "n":

@@ -8,7 +8,6 @@ import click
 
 from course.student.watch.formula import as_letters
 from course.syllabus import Exercise, find_lesson, name_for_check
-from course.system.terminal import columns, folded
 
 
 def heading(exercise: Exercise) -> tuple[int, str]:
@@ -21,13 +20,15 @@ def heading(exercise: Exercise) -> tuple[int, str]:
 
 
 def step_of(exercise: Exercise) -> str:
-    """Return the step as text: what is folded is named, figures are links to their files."""
+    """Return the step as text, a line for each paragraph; figures are links to their files.
+
+    What is folded in the lesson's text is only named.
+    """
     first, title = heading(exercise)
     lines = _lines(exercise)[first:]
     end = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
     blocks = _blocks(lines[:end], find_lesson(exercise.lesson).text.parent)
-    shown = "\n\n".join([click.style(title, bold=True), *blocks])
-    return "\n".join(folded(shown, columns()))
+    return "\n\n".join([click.style(title, bold=True), *blocks])
 
 
 def _lines(exercise: Exercise) -> list[str]:
