@@ -89,6 +89,7 @@ def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise):
     assert line > 1 and re.match(r"\d\. ", title)
     assert click.unstyle(step).startswith(title.split()[0])
     assert exercise.name in step and "Do it." in click.unstyle(step)
+    assert "\n\n\n" not in step and not re.search(r"\w {2,}\w", step)
     prose = [one for one in step.split("\n") if not one.startswith("    ")]
     without_code = re.sub(r"`[^`]*`", "", "\n".join(prose))
     assert not re.search(r"<\w+>|\]\(|\*\w|\w\*|^```|\$|\\", without_code, re.MULTILINE)
@@ -96,6 +97,13 @@ def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise):
     assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
     too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]
     assert not too_long
+
+
+def test_a_number_in_a_sentence_begins_no_item_of_a_list():
+    step = click.unstyle(step_of(find_lesson("permutation").exercise("toy_attention")))
+    assert "\n  2. The softmax" in step
+    assert "Here C = 4, so sqrt(C) = 2. The dot product of dog" in " ".join(step.split())
+    assert not re.search(r"^ *2\. The dot product|^ *0\. Divided", step, re.MULTILINE)
 
 
 def test_a_bar_tells_the_remaining_time_when_it_knows_it(monkeypatch):

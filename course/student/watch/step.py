@@ -70,9 +70,13 @@ def _block(lines: Sequence[str], folder: Path) -> str:
         return "\n".join(
             f"    {_plain(line)}" for line in lines if not re.match(r"\|[-:| ]+$", line)
         )
-    if re.match(r"- |\d+\. ", text):
-        return re.sub(r" (?=- |\d+\. [A-Z])", "\n", f"  {_plain(text)}").replace("\n", "\n  ")
+    if re.match(_ITEM, text):
+        items = re.sub(rf"\n(?!{_ITEM}) *", " ", "\n".join(lines)).split("\n")
+        return "\n".join(f"  {_plain(item)}" for item in items)
     return _plain(text)
+
+
+_ITEM = r"(?:- |\d+\. )"
 
 
 def _plain(text: str) -> str:
