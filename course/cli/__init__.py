@@ -12,6 +12,7 @@ from course import IS_WHOLE, __version__, root
 from course.syllabus import UnknownName, did_you_mean
 from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
+from course.system.terminal import columns, is_terminal
 
 _MAIN = {
     "check": "course.cli.exercises",
@@ -63,7 +64,8 @@ class _Commands(click.Group):
                 f"This `course` is installed in {root()}, but the exercises aren't there. Run "
                 "`pip install -e .` in the folder that you cloned."
             )
-        return super().main(*arguments, **{**options, "prog_name": typed("course")})
+        own = {"prog_name": typed("course"), "terminal_width": columns()}
+        return super().main(*arguments, **{**options, **own})
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_MODULES)
@@ -73,7 +75,7 @@ class _Commands(click.Group):
             rows = [("course", "Work on the next exercise (without a terminal: show your points).")]
             for name in _MAIN:
                 command = self.get_command(context, name)
-                rows.append((f"course {name}", command.get_short_help_str(formatter.width)))
+                rows.append((f"course {name}", command.get_short_help_str(80)))
             formatter.write_dl(rows)
         with formatter.section("More, each with its own --help"):
             formatter.write_text(", ".join(_MORE))
@@ -118,8 +120,6 @@ def main(context: click.Context) -> None:
     if os.environ.get("NO_COLOR"):
         context.color = False
     if context.invoked_subcommand is None:
-        from course.system.terminal import is_terminal
-
         if is_terminal():
             from course.cli.exercises import run_loop
 

@@ -9,7 +9,7 @@ import click
 from course import root
 from course.syllabus import Exercise, find_exercises, find_lesson, lessons
 from course.system.console import typed
-from course.system.terminal import is_terminal
+from course.system.terminal import fitting, is_terminal
 
 
 @click.command(
@@ -96,7 +96,7 @@ def run_loop(exercise: Exercise | None, fork: bool | None = None) -> None:
         raise click.ClickException(str(error)) from None
     if is_terminal():
         with contextlib.suppress(OSError):  # its window was closed
-            click.echo(f"To go on where you left off, run `{typed('course')}`.")
+            click.echo(fitting(f"To go on where you left off, run `{typed('course')}`."))
 
 
 def _chosen(name: str | None) -> Exercise:

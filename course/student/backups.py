@@ -77,7 +77,9 @@ def newest(among: Collection[Path] = ()) -> str:
     for name, files in reversed(kept().items()):
         if REPLACED not in name and (not among or set(files).intersection(among)):
             return name
-    raise ValueError("nothing was kept so far")
+    if among:
+        raise ValueError(f"there is no copy of {min(among).relative_to(root()).as_posix()} yet")
+    raise ValueError("there are no copies yet")
 
 
 def restore(name: str, among: Collection[Path] = ()) -> str | None:

@@ -114,6 +114,12 @@ def screens() -> dict[str, str]:
     return found
 
 
+def test_the_help_fits_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert max(map(len, shown.splitlines())) <= 40 and "..." not in shown.replace("]...", "")
+
+
 def test_the_words_of_the_help(golden):
     golden("help", screens())
 

@@ -67,7 +67,7 @@ def test_a_lesson_alone_comes_back(built):
     assert reset("--restore", "exercises/rope.py").exit_code == 0
     assert (files_of(rope)[0], files_of(lookup)) == (mine[0][0], fresh)
     result = reset("--restore", "gpt")
-    assert result.exit_code == 2 and "nothing was kept" in result.output
+    assert result.exit_code == 2 and "no copy of exercises/gpt.py" in result.output
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
@@ -230,7 +230,7 @@ def everything(folder):
         ([], "a name to reset, --list, or --restore"),
         (["rope", "--list"], "a name to reset, --list, or --restore"),
         (["roap"], '"roap"; did you mean "rope"?'),
-        (["--restore"], "nothing was kept"),
+        (["--restore"], "there are no copies yet"),
         (["--restore", "x"], 'there is no copy "x"; there are no copies yet'),
         (["--restore", "../x"], 'there is no copy "../x"; there are no copies yet'),
     ],

@@ -248,6 +248,16 @@ def test_a_file_that_is_still_written_is_waited_for(folder, clock):
     assert seen.since_last_time(one) == {one}
 
 
+@pytest.mark.parametrize("first", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_an_editor_that_removes_or_empties_a_file_first_gets_more_time(folder, clock, first):
+    seen, one = Saves(folder), folder / "one.py"
+    first(one)
+    assert seen.since_last_time(one) == set() and seen.pause == saves.POLL_SECONDS
+    one.write_text("22", encoding="utf-8")
+    assert seen.since_last_time(one) == set() and seen.pause < saves.POLL_SECONDS
+    assert seen.since_last_time(one) == {one}
+
+
 def test_a_slow_drive_is_looked_at_less_often(folder, clock, monkeypatch):
     seen, one, read = Saves(folder), folder / "one.py", Path.read_bytes
     monkeypatch.setattr(
@@ -411,6 +421,26 @@ def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
     loop.press("\r")
     loop.until("one_hot_bytes: ")
     loop.press("q")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+def test_a_lesson_that_is_done_names_what_comes_and_shows_all_its_answers(copied, on_terminal):
+    path, last = copied / "exercises" / "lookup.py", "return lookup(self.weight, ids)"
+    whole = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")
+    stub = 'raise NotImplementedError("TODO lookup.TokenEmbedding")'
+    write_atomically(path, whole.replace(last, stub))
+    loop = on_terminal()
+    loop.until("TokenEmbedding: ")
+    write_atomically(path, whole)
+    loop.until("+ TokenEmbedding passes.")
+    for part in ("Lesson done!", "open lookup", "s shows our answers", "2_permutation.md"):
+        assert part in loop.said
+    loop.press("s")
+    loop.until("lookup, pick rows of a table by number")
+    loop.press("q")
+    loop.until("To go on")
     assert loop.ends() == 0
 
 

@@ -189,6 +189,8 @@ class Loop:
             if statuses.get(exercise.name) == PASSED != before[exercise.name]
         ]:
             self._passed = passed
+            if self._is_done(lesson):
+                self._passed = [one for one in lesson.exercises if self._status[one.name] == PASSED]
             news.append(words.passed(passed, self._status))
         elif not self._is_by_itself and self._is_done(lesson):
             news.append(f"{points_of(lesson, self._status)}.")

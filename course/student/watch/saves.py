@@ -58,7 +58,8 @@ class Saves:
         is_complete = not any(_differ(now, self._before, path) for path in changed)
         self._before = now
         if not is_complete:
-            self.pause /= 8
+            if all(path in now and now[path].size for path in changed):
+                self.pause /= 8  # an editor that empties or renames a file first gets more time
             return set()
         self._seen = now
         return changed
