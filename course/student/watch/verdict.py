@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from course.messages.message import reasons_of
@@ -25,15 +25,23 @@ GRACE = 5
 def warm_up(lesson: Lesson) -> list[Case]:
     """Load the tests of a lesson, and run them once, so that all that is slow once is done."""
     cases = collect([lesson.tests])
-    path = lesson.module("solutions")
-    module = load_module(path)
-    examination = Examination(Executor(module), path.read_bytes())
-    for case in cases:
-        examination.run(case)
+    for _ in rehearse(cases):
+        pass
     KnownMistakes(cases[:1], seed=0)
     reasons_of(lesson.stem)
     gc.freeze()  # or each fork's collector would copy all of this memory, by touching it
     return cases
+
+
+def rehearse(cases: Sequence[Case]) -> Iterator[None]:
+    """Do with the reference what is done with a student's file; yield after each test."""
+    lesson = find_lesson(cases[0].lesson)
+    status_of_lesson(lesson)
+    path = lesson.module("solutions")
+    examination = Examination(Executor(load_module(path)), path.read_bytes())
+    for case in cases:
+        examination.run(case)
+        yield
 
 
 def perform(
