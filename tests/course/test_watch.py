@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
-from course.student.warm.process import FORKS, how_it_ended
+from course.student.warm.process import FORKS, how_it_ended, results
 from course.syllabus import find_lesson
 from course.system.files import write_atomically
 
@@ -199,6 +199,27 @@ def with_line(line: str) -> str:
 
 SEGFAULT = "import ctypes; ctypes.string_at(0)"
 ONE_LONG_CALL = "import time; time.sleep(1000)"
+
+
+TASK = """
+done = []
+def warm_up(lesson):
+    return lesson.stem
+def rehearse(warm):
+    done.append(warm)
+    yield
+def perform(run, warm, lesson):
+    return [*done, warm]
+"""
+
+
+@pytest.mark.skipif(not FORKS, reason="forks on Linux only")
+def test_a_fork_rehearses_the_lesson_that_it_is_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "rehearsing.py").write_text(TASK, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    asked = ["lookup", "rope", "rope"]
+    found = results("rehearsing", [{"lesson": stem} for stem in asked])
+    assert [one["done"] for one in found] == [[stem, stem] for stem in asked]
 
 
 @pytest.mark.slow
