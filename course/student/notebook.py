@@ -95,7 +95,7 @@ class Exercises:
 
     def _oddity(self, name: str) -> str:
         if self._trouble:
-            return f"{self._trouble}. So the whole lesson is borrowed from the reference."
+            return f"The whole lesson is borrowed from the reference: {self._trouble}"
         if self._names.source_of(name) == "borrowed":
             return f"{name} is borrowed from the reference, because you haven't written yours yet."
         called = self._called_by(name)

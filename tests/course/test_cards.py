@@ -28,6 +28,7 @@ def test_each_exercise_has_a_card_with_what_it_costs_and_its_command(lesson):
         assert f"{exercise.minutes} minutes, {exercise.points} point" in card
         assert re.search(rf"^course check (\w+\.)?{exercise.name}$", card, re.MULTILINE)
         assert "passed" not in card and "idea right" not in card
+        assert not re.search(r"[.!?] +\([a-z]", card)  # about a command that isn't there
 
 
 def test_words_around_and_in_a_card_stay():
