@@ -33,15 +33,11 @@ def start(program, monkeypatch, *options):
     return end.value.code
 
 
-needs = {"skipgram": "gensim", "glove_open": "polars"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one != "llama"])  # it has its own
 def test_every_program_runs(program):
     if program == "grading" and sys.platform != "linux":
         pytest.skip("classes are graded on Linux")
-    pytest.importorskip(needs.get(program, "torch"))
     command = [sys.executable, f"benchmarks/{program}.py", "--quick"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
