@@ -22,7 +22,7 @@ def heading(exercise: Exercise) -> tuple[int, str]:
 def step_of(exercise: Exercise) -> str:
     """Return the step as text, a line for each paragraph; figures are links to their files.
 
-    What is folded in the lesson's text is only named.
+    Parts that are folded in the lesson's text are only named.
     """
     first, title = heading(exercise)
     lines = _lines(exercise)[first:]
