@@ -8,11 +8,12 @@ Corners are not run before the idea is right, so they tell nothing then.
 
 - One mistake that explains all failing tests is named: one of the lesson's own, else one of a
   family that any exercise can have, rather what is seen than a cause.
-- Else two mistakes at once that explain them all: their edits, made together, first of two of the
-  lesson's own. The one to fix first is named.
+- Else two mistakes at once that explain them all: their edits, made together. The one to fix first
+  is named.
 - Else a mistake that explains at least half of the failing tests, because another one, unknown, may
   be in the rest, and spoil one in four of the tests that the known one fails.
 
+Those that look most like the student's code are tried first, because time is limited (likeness.py).
 Where several that do not say the same explain as much, none is named. An exception that many meet
 is explained if nothing else is.
 """
@@ -33,6 +34,7 @@ import torch
 from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast
 from course.mistakes.families import CAUSES, SHOWS, families
+from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
@@ -43,16 +45,15 @@ from course.testing.expect import briefly
 from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
-SECONDS, MOST_SECONDS, TRIES = 0.25, 0.42, 60
-"""How long the processor works on one exercise: longer, but not for ever, where tests are slow.
-
-Then it takes as long as so many first runs of a failing test. A quarter of it goes to pairs of the
-lesson's own mistakes at most; an eighth more to what may explain a part.
-"""
+SECONDS, AT_LEAST = 0.6, 0.1
+"""How long the processor looks for the mistakes in one lesson, and at least in one exercise."""
 
 PATIENTLY = 600.0, 0.3
-"""The seconds for one mistake, and for two at once, where each mistake is tried once for many
+"""The seconds in all, and for two mistakes at once, where each mistake is tried once for many
 diagnoses: in trials, and when a class is graded."""
+
+_FOR_ONE = 0.6
+"""The share of the time in which one mistake is looked for, of the lesson or of a family."""
 
 _SECONDS_OF_ALL_TESTS = 0.3
 """When all tests of an exercise take longer, no mistake of a family is tried on all of them."""
@@ -62,6 +63,9 @@ _SAMPLE = 3
 
 _FIRST_TO_PASS = 2
 """How many of the tests that passed, the quickest, rule out mistakes of families at first."""
+
+_FOR_COMMON = 0.05
+"""How much earlier a mistake is tried if many make it, in likeness."""
 
 _MAX_PAIRS = 300
 """How many pairs of one exercise are kept: there are up to 50,000, of 20 kB each."""
@@ -104,6 +108,12 @@ class KnownMistake:
         for one in findings:
             if self.mistake.forget is None and one.status in (Status.PASSED, Status.WRONG):
                 self._findings[one.case] = _without_tensors(one)
+
+    def likeness(self, looks_alike: Callable[[Variant], float]) -> float:
+        """Return how much it looks like what the student wrote."""
+        if self.mistake.forget is not None:  # it is not made of text
+            return 0.0
+        return looks_alike(self.variant) + _FOR_COMMON * self.mistake.common
 
     def passes(self, cases: Iterable[Case]) -> bool:
         """Return whether it passes these tests."""
@@ -215,20 +225,33 @@ class KnownMistakes:
 
 
 def diagnoser(seed: int) -> Diagnose:
-    """Return what explains the findings of an exercise in tests of this seed."""
-    return lambda findings: diagnose(findings, KnownMistakes([one.case for one in findings], seed))
+    """Return what explains the findings of an exercise in tests of this seed.
+
+    All exercises of a lesson share the time that a student waits for.
+    """
+    left: dict[str, float] = {}
+
+    def named(findings: Sequence[Finding]) -> Diagnosis | None:
+        lesson = findings[0].case.lesson
+        seconds = max(left.get(lesson, SECONDS), AT_LEAST)
+        start = time.process_time()
+        known = KnownMistakes([one.case for one in findings], seed)
+        diagnosis = diagnose(findings, known, (seconds, seconds))
+        left[lesson] = seconds - (time.process_time() - start)
+        return diagnosis
+
+    return named
 
 
 def diagnose(
     findings: Sequence[Finding],
     known: KnownMistakes,
-    seconds: tuple[float, float] | None = None,
+    seconds: tuple[float, float] = (SECONDS, SECONDS),
 ) -> Diagnosis | None:
     """Return what explains the findings of one exercise, or None.
 
     Args:
-        seconds: of the processor, to look for one mistake, and for two at once; by default, what
-            a student waits for.
+        seconds: of the processor, in all, and for two mistakes at once.
     """
     if any(isinstance(finding.failure, Stopped) for finding in findings):
         return None
@@ -249,64 +272,60 @@ def diagnose(
     corners = [one.case for one in findings if one.status == Status.NOT_RUN]
     sample = _sample(wrong)
     start = time.process_time()
+    in_time = _within(seconds[0] * _FOR_ONE)
     symptoms = set().union(*map(known.symptoms, sample))
-    spent = time.process_time() - start
-    limit = min(max(SECONDS, TRIES * spent / len(sample)), MOST_SECONDS)
-    seconds = seconds or (limit - spent, limit / 4)
-    in_time = _within(seconds[0])
-    of_families: list[KnownMistake] = []
+    looks_alike = likeness(wrong[0].source, wrong[0].case.exercise)
 
-    def alone(agree: Sequence[KnownMistake]) -> list[KnownMistake]:
+    def alone(agree: Iterable[KnownMistake]) -> list[KnownMistake]:
         """Return those of these that explain all failing tests, each by itself."""
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
         return _preferred(_simplest(whole, corners))
 
     evidence: dict[KnownMistake, list[int]] = {}
-    of_two: Diagnosis | None = None
-    for candidates, early in ((known.singles, _within(seconds[0] / 2)), (of_families, in_time)):
-        if candidates is of_families:  # made only now: mostly it is one of the lesson's own
+    alike: dict[KnownMistake, float] = {}
+    for is_family, early in ((False, _within(seconds[0] * _FOR_ONE / 2)), (True, in_time)):
+        candidates = known.singles
+        if is_family:  # made only now: mostly it is one of the lesson's own
             seconds_of_tests = sum(one.seconds for one in findings)
-            of_families += known.of_families_that_show(symptoms, seconds_of_tests)
+            candidates = known.of_families_that_show(symptoms, seconds_of_tests)
+        alike |= {one: one.likeness(looks_alike) for one in candidates}
+        candidates = sorted(candidates, key=lambda one: -alike[one])
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
         whole = alone(agree)
         if whole:
-            return _named(whole, wrong, another=False) or of_two or _explained_error(findings)
-        if of_two:
-            break
+            return _named(whole, wrong, another=False) or _explained_error(findings)
         for one in sorted(candidates, key=lambda one: one not in agree):
             if one not in agree and not early():
                 break
             found = _evidence(one, sample)
             if max(found) == _PASSES and len(sample) == len(wrong):
                 continue
-            if not one.mistake.family or (
-                _DIFFERS not in found and one.passes(must_pass[:_FIRST_TO_PASS])
-            ):
+            if not is_family or (_DIFFERS not in found and one.passes(must_pass[:_FIRST_TO_PASS])):
                 evidence[one] = found
-        whole = alone([one for one, found in evidence.items() if set(found) == {_AGREES}])
+        whole = alone(one for one, found in evidence.items() if set(found) == {_AGREES})
         if whole:  # found late
             return _named(whole, wrong, another=False) or _explained_error(findings)
-        for one, other in _pairs(evidence, candidates is of_families, _within(seconds[1])):
-            both = known.pair(one, other)
-            if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-                likely = [
-                    half
-                    for half in (one, other)
-                    if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
-                ]
-                if not likely:  # by chance, two together give what a third one does
-                    continue
-                explained = {half: _explained(half, wrong, must_pass) for half in likely}
-                first = max(likely, key=lambda half: len(explained[half]))
-                told = explained[first] or [one for one in wrong if first.explains(one)]
-                if told or any(map(_is_telling, wrong)):
-                    of_two = _named([first], told or wrong, another=True)
-                    break
-    if of_two:
-        return of_two
+    left = start + seconds[0] - time.process_time()
+    for one, other in _pairs(evidence, alike, _within(min(seconds[1], left))):
+        both = known.pair(one, other)
+        if both and all(map(both.explains, wrong)) and both.passes(must_pass):
+            likely = [
+                half
+                for half in (one, other)
+                if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
+            ]
+            if not likely:  # by chance, two together give what a third one does
+                continue
+            explained = {half: _explained(half, wrong, must_pass) for half in likely}
+            first = max(likely, key=lambda half: len(explained[half]))
+            told = explained[first] or [one for one in wrong if first.explains(one)]
+            if told or any(map(_is_telling, wrong)):
+                named = _named([first], told or wrong, another=True)
+                if named:
+                    return named
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
-    in_time = _within(seconds[1] / 2)
+    in_time = _within(seconds[1] / 8)
     explained = {one: _explained(one, wrong, must_pass) for one in agree if in_time()}
     most = max(map(len, explained.values()), default=0)
     best = [one for one in evidence if one in explained and len(explained[one]) == most]
@@ -453,32 +472,37 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
 
 
 def _pairs(
-    evidence: Mapping[KnownMistake, Sequence[int]], of_families: bool, in_time: Callable[[], bool]
+    evidence: Mapping[KnownMistake, Sequence[int]],
+    alike: Mapping[KnownMistake, float],
+    in_time: Callable[[], bool],
 ) -> Iterator[tuple[KnownMistake, KnownMistake]]:
-    """Yield pairs that may fail these tests together, those with the best evidence first.
+    """Yield pairs that may fail these tests together, the likeliest first.
 
-    A mistake of a family takes part only if each test speaks for one of the two.
+    A mistake of a family takes part only if each test speaks for one of the two; two of families
+    only if each of them fails some test just as the student does.
 
     Args:
-        of_families: yield pairs with a mistake of a family instead of those without.
+        alike: how much each looks like what the student wrote.
     """
     agreeing = {one for one, found in evidence.items() if _AGREES in found}
     order = {}
     for one, other in itertools.combinations(evidence, 2):
-        if bool(other.mistake.family) != of_families or one.mistake.says == other.mistake.says:
-            continue
-        if of_families and agreeing.isdisjoint((one, other)):
+        n_families = bool(one.mistake.family) + bool(other.mistake.family)
+        if one.mistake.says == other.mistake.says or (
+            n_families == 2 and not agreeing.issuperset((one, other))
+        ):
             continue
         of_tests = list(zip(evidence[one], evidence[other], strict=True))
         best = list(map(max, of_tests))
-        if min(best) >= (_LIKE if of_families else _DIFFERS):
+        if min(best) >= (_LIKE if n_families else _DIFFERS):
             # best is where one of the two fails a test just as the student and the other passes it;
             # where one passes a test, the other alone should decide how it ends
             n_disturbed = sum(
                 _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
             )
             n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            order[one, other] = n_disturbed + n_odd - best.count(_AGREES), -sum(best)
+            against = n_disturbed + n_odd + n_families - best.count(_AGREES)
+            order[one, other] = against - 2 * (alike[one] + alike[other]), -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)
 

@@ -203,6 +203,10 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
         refuses = f"refuses some {check.subject} that it should accept."
         if not check.test:
             yield accepts, look, [(definition.span(check.statement), "pass")]
+            first = check.statement.value.args[0]
+            if definition.source(first) == "ids":  # negative ones count from the end
+                changes = [(definition.span(first), f"{definition.source(first)}.clamp(min=0)")]
+                yield accepts, look, changes
             continue
         yield accepts, look, [(definition.span(check.test), "False")]
         for changes, refuses_more in (

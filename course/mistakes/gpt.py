@@ -485,6 +485,13 @@ mistake(
         '            new = {"k": k, "v": v}\n',
         "  # keys are kept turned: their positions never change": "\n            cache.update(new)",
     },
+    {
+        'cache["k"].shape[-2] if': 'cache["seen"] if',
+        _STORE: "pass",
+        "        if cache is not None:\n": "        if cache is not None:\n"
+        '            new = {"k": k, "v": v, "seen": offset + x.shape[1]}\n',
+        "  # keys are kept turned: their positions never change": "\n            cache.update(new)",
+    },
     says="CausalSelfAttention keeps the last piece only, and forgets what came before it.",
     look="After three pieces, how many keys should the cache hold?",
 )

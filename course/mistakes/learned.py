@@ -408,6 +408,7 @@ mistake(
     {"return self.dropout(": "return _dropped_alike(self.dropout, 0, "},
     {"nn.Dropout(": "nn.Dropout1d("},
     {"return self.dropout(": "return _dropped_alike(self.dropout, 1, "},
+    {"return self.dropout(": "return _dropped_alike(self.dropout, 2, "},
     says="GPTEmbedding drops the same elements in all sentences, tokens or features.",
     look="What is the shape of the mask, and what is the shape of the sum?",
 )

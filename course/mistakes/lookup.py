@@ -273,6 +273,7 @@ mistake(
 mistake(
     {"len(weight)": "len(weight) + 1"},
     {"len(weight)": "weight.shape[1]"},
+    {"len(weight)": "weight.shape[1]", "@ weight": "@ weight.T"},
     says="one_hot_lookup makes its one-hot rows V + 1 or C numbers long.",
     look="How many ids are there from 0 to V - 1, and which axis of the table do they number?",
 )

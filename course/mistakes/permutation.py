@@ -139,6 +139,10 @@ mistake(
 )
 mistake(
     {"scores.softmax": "scores.masked_fill(_later(x).logical_not().triu(), -math.inf).softmax"},
+    {
+        "scores.softmax": "scores.masked_fill("
+        "torch.eye(n := len(x[0])) > (n < 2), -math.inf).softmax"
+    },
     says="toy_attention keeps each token from attending to itself.",
     look="Is the diagonal of the scores left out anywhere in the formula?",
 )
@@ -666,6 +670,11 @@ mistake(
     common=True,
 )
 mistake(
+    {" / math.sqrt(x.shape[-1])": "", "dim=-1)": "dim=-1) / math.sqrt(x.shape[-1])"},
+    says="projected_attention divides by √C after the softmax, not before it.",
+    look="Do the weights still sum to one?",
+)
+mistake(
     {"x @ w_v.T": "x @ w_k.T"},
     says="projected_attention averages the keys instead of the values.",
     look="Which of the three projections is averaged, and which matrix makes it?",
@@ -849,6 +858,11 @@ mistake(
     {"dim=-1)": "dim=-1).mT"},
     says="causal_toy_attention takes the softmax over the queries instead of the keys.",
     look="Which weights must sum to one, those in a row or those in a column?",
+)
+mistake(
+    {" / math.sqrt(n_embd)": "", "dim=-1)": "dim=-1) / math.sqrt(n_embd)"},
+    says="causal_toy_attention divides by √C after the softmax, not before it.",
+    look="Do the weights still sum to one?",
 )
 mistake(
     {" / math.sqrt(n_embd)": ""},

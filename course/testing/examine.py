@@ -44,6 +44,7 @@ class Finding:
         seconds: how long it took.
         passes_with: the exercise with a correct version of which it would have passed, if it is
             known to be one of those that are never lent.
+        source: the text of the module.
     """
 
     case: Case
@@ -55,6 +56,7 @@ class Finding:
     calls: list[Outline] = field(default_factory=list)
     seconds: float = 0.0
     passes_with: str = ""
+    source: bytes = b""
 
 
 def drop_tracebacks(finding: Finding) -> None:
@@ -188,7 +190,7 @@ class Examination:
         outcome = _outcome(failure, case.exercise)
         calls = [one.outline for one in expect.calls[-_MOST_CALLS:]]
         seconds = time.perf_counter() - start
-        return Finding(case, *outcome, door.trace, mismatches, calls, seconds)
+        return Finding(case, *outcome, door.trace, mismatches, calls, seconds, source=self._source)
 
     def _failure(
         self, case: Case, lent: tuple[str, ...], executor: Executor, door: Lesson

@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from course.mistakes import diagnosis as diagnoses
 from course.mistakes import mistakes, trial, variant
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose, same_values
+from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, reference_text
 from course.syllabus import Status, find_lesson
-from course.testing.case import collect
+from course.testing.case import by_exercise, collect
 from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.loading import load_module
@@ -267,7 +268,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
     """A mistake that fails three of the tests just as the code does, and passes the others."""
     wrong = [
         SimpleNamespace(
-            case=SimpleNamespace(name=f"test_{n}"),
+            case=SimpleNamespace(name=f"test_{n}", exercise="rotate_half"),
             status=Status.WRONG,
             text="",
             seconds=n,
@@ -275,6 +276,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
             trace=[],
             mismatches=[],
             passes_with="",
+            source=b"",
         )
         for n in range(n_wrong)
     ]
@@ -283,6 +285,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
         mistake=SimpleNamespace(says="It turns backwards.", look="Which sign?", family=""),
         explains=lambda seen: seen.case in fails,
         passes=lambda cases: True,
+        likeness=lambda looks_alike: 0.0,
         finding=lambda case: SimpleNamespace(
             status=Status.WRONG if case in fails else Status.PASSED, trace=[]
         ),
@@ -361,9 +364,32 @@ def test_of_two_mistakes_those_that_leave_each_other_alone_are_tried_first():
         disturbs: [like, like, like],
         base: [passes, passes, like],
     }
-    first, *_, last = diagnoses._pairs(evidence, False, lambda: True)  # noqa: SLF001
+    alike = dict.fromkeys(evidence, 0.0)
+    first, *_, last = diagnoses._pairs(evidence, alike, lambda: True)  # noqa: SLF001
     assert first == (swapped, base)
     assert last == (disturbs, base)  # none of the two fails a test just as the student
+
+
+def test_a_mistake_that_looks_like_what_is_written_is_tried_first():
+    definition = """
+def rotate_half(x):
+    x1, x2 = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    return torch.cat((x2, -x1), dim=-1)  # (-x1, -x2)
+"""
+    looks_alike = likeness(definition.encode(), "rotate_half")
+    known = [one for one in mistakes("rope") if one.exercise == "rotate_half" and not one.forget]
+    assert "first half" in max(known, key=lambda one: looks_alike(one.variant)).says
+
+
+def test_exercises_of_a_lesson_share_the_time_that_a_student_waits_for(monkeypatch):
+    given, now = [], iter(range(100))
+    monkeypatch.setattr(diagnoses, "diagnose", lambda found, known, seconds: given.append(seconds))
+    monkeypatch.setattr(diagnoses.time, "process_time", lambda: 0.2 * next(now))
+    named = diagnoses.diagnoser(seed=0)
+    for lesson in ("rope", "rope", "rope", "lookup"):
+        case = by_exercise(collect([find_lesson(lesson).tests]))
+        named([SimpleNamespace(case=next(iter(case.values()))[0])])
+    assert [round(one, 3) for one, _ in given] == [0.6, 0.4, 0.2, 0.6]
 
 
 @pytest.mark.parametrize(("n_explained", "n_spoiled", "is_enough"), [(6, 2, True), (5, 2, False)])
