@@ -33,7 +33,7 @@ import torch
 
 from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast
-from course.mistakes.families import CAUSES, SHOWS, families
+from course.mistakes.families import CAUSES, SHOWS, families, in_called
 from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
@@ -175,8 +175,9 @@ class KnownMistakes:
 
     @functools.cached_property
     def of_families(self) -> list[KnownMistake]:
-        """The mistakes that any exercise can have, made in this one."""
-        found = families(self._cases[0].lesson, self._cases[0].exercise)
+        """The mistakes of exercises that this one calls, and those that any exercise can have."""
+        of_this = self._cases[0].lesson, self._cases[0].exercise
+        found = [*in_called(*of_this), *families(*of_this)]
         return [KnownMistake(one, self._cases, self._seed) for one in found]
 
     def of_families_that_show(self, symptoms: set[str], seconds: float) -> list[KnownMistake]:
@@ -524,13 +525,15 @@ def _simplest(known: Sequence[KnownMistake], not_run: Sequence[Case]) -> list[Kn
 
 
 def _preferred(known: Sequence[KnownMistake]) -> list[KnownMistake]:
-    """Return the lesson's own, if there are any, else those that tell what is seen, else all.
+    """Return the exercise's own, if there are any, else those of what it calls, and so on.
 
+    Then come those that tell what is seen, and last those that tell a cause.
     The observation is true whatever the cause; a cause is named only if no other fits as well.
     """
     own = [one for one in known if not one.mistake.family]
+    called = [one for one in known if one.mistake.family == in_called.__name__]
     seen = [one for one in known if one.mistake.family not in CAUSES]
-    return own or seen or list(known)
+    return own or called or seen or list(known)
 
 
 def _named(

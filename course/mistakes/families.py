@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from course.mistakes import Mistake
+from course.mistakes import Mistake, mistakes
 from course.mistakes.variant import Edits, Variant, reference, reference_text
+from course.testing.source import with_called
 
 Span = tuple[int, int]
 """Where a piece of the reference's text begins and ends."""
@@ -40,6 +41,16 @@ def families(lesson: str, exercise: str) -> Iterator[Mistake]:
                 variant = Variant(lesson, exercise, place, edits)
                 yield Mistake(exercise, f"{exercise} {says}", look, variant, family=family.__name__)
     yield from _remembering(lesson, exercise, definition)
+
+
+def in_called(lesson: str, exercise: str) -> Iterator[Mistake]:
+    """Yield the mistakes of what an exercise calls, made in it, by those who write that out."""
+    _, *called = with_called(lesson, (exercise,))
+    for one in mistakes(lesson):
+        if one.exercise in called and one.variant.edits and not one.forget:
+            variant = Variant(lesson, exercise, one.variant.place, calls=one.variant)
+            says = re.sub(rf"\b{one.exercise}\b", exercise, one.says)
+            yield Mistake(exercise, says, one.look, variant, family=in_called.__name__)
 
 
 class Definition:
@@ -206,7 +217,7 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             first = check.statement.value.args[0]
             if definition.source(first) == "ids":  # negative ones count from the end
                 changes = [(definition.span(first), f"{definition.source(first)}.clamp(min=0)")]
-                yield accepts, look, changes
+                yield "does not raise IndexError for every bad `ids`.", look, changes
             continue
         yield accepts, look, [(definition.span(check.test), "False")]
         for changes, refuses_more in (

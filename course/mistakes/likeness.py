@@ -29,7 +29,7 @@ def likeness(source: bytes, exercise: str) -> Callable[[Variant], float]:
     )
 
     def of(variant: Variant) -> float:
-        added, removed = _difference(variant)
+        added, removed = _difference(variant.calls or variant)
         n_added, n_removed = len(added & written), len(removed - written)
         return (4 * n_added - 2 * len(added) + 2 * n_removed - len(removed)) / (
             2 * len(added) + len(removed) + 4

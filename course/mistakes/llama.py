@@ -664,6 +664,7 @@ _LOSSES = 'F.cross_entropy(logits, ids[:, 1:].long(), reduction="none")'
 mistake(
     {"model(ids)[:, :-1]": "model(ids)", "ids[:, 1:].long()": "ids.long()"},
     {"model(ids)[:, :-1]": "model(ids)[:, 1:]"},
+    {"ids[:, 1:]": "ids[:, :-1]"},
     says="loss_by_position asks for the token that was just read instead of the next one.",
     look="Which id are the logits at t about?",
     common=True,

@@ -939,11 +939,6 @@ mistake(
     look="How many rows should the result have for one query and four keys?",
 )
 mistake(
-    {_DISTANCES: "(queries[:, None] - keys).abs()"},
-    says="RelativeBias gives later keys the entries of earlier ones as far away.",
-    look="Which bucket has a key after its query?",
-)
-mistake(
     {_OF: "queries[:, None] - keys"},
     {_OF: "(queries[:, None] - keys).clamp(0, self.n_buckets - 1)"},
     says="RelativeBias takes distances for buckets.",

@@ -48,6 +48,7 @@ mistake(
 )
 mistake(
     {_CHECK: "_refuse_floats(ids)"},
+    {"check_ids(ids,": "check_ids(ids.clamp(min=0),"},
     says="lookup reads a negative id as a row counted from the end.",
     look="What should happen to the id -1?",
 )
@@ -278,12 +279,15 @@ mistake(
     look="How many ids are there from 0 to V - 1, and which axis of the table do they number?",
 )
 mistake(
-    {_ONE_HOT: "ids.unsqueeze(-1) == torch.arange(len(weight)).to(ids.dtype)"},
+    {_ONE_HOT: "ids.unsqueeze(-1) == torch.arange(len(weight), device=ids.device).to(ids.dtype)"},
     says="one_hot_lookup counts the columns in the dtype of the ids, where 276 may be 20.",
     look="What is 276 as a uint8?",
 )
 mistake(
-    {_ONE_HOT: "ids.to(weight)[..., None] == torch.arange(len(weight)).to(weight)"},
+    {
+        _ONE_HOT: "ids.to(weight)[..., None] == "
+        "torch.arange(len(weight), device=ids.device).to(weight)"
+    },
     says="one_hot_lookup compares ids in the dtype of the table, where 257 may be 256.",
     look="How many whole numbers does bfloat16 tell apart?",
 )
@@ -854,11 +858,6 @@ mistake(
     look="What does forward return after the optimizer has changed `weight`?",
 )
 mistake(
-    {"return lookup": "return math.sqrt(self.weight.shape[1]) * lookup"},
-    says="TokenEmbedding multiplies the rows by √C.",
-    look="Is there a factor in `lookup`?",
-)
-mistake(
     {_CALL: "F.dropout(lookup(self.weight, ids), 0.1)"},
     {_CALL: "F.dropout(lookup(self.weight, ids))"},
     says="TokenEmbedding drops some of the features at random.",
@@ -868,11 +867,6 @@ mistake(
     {_CALL: "_embedding(self.weight.detach(), ids, max_norm=10.0)"},
     says="TokenEmbedding shortens long rows in its table whenever it reads them.",
     look="What does `max_norm` do to the table?",
-)
-mistake(
-    {_CALL: "_embedding(self.weight, ids, scale_grad_by_freq=True)"},
-    says="TokenEmbedding divides the gradient of a row by how often it was looked up.",
-    look="What does `scale_grad_by_freq` do?",
 )
 mistake(
     {_CALL: "_embedding(self.weight, ids, padding_idx=0)"},
@@ -895,16 +889,6 @@ mistake(
     {_CALL: "self.weight[ids.long()]"},
     says="TokenEmbedding looks up without a check, so the id -1 gives the last row.",
     look="Which ids does `lookup` refuse?",
-)
-mistake(
-    {", ids)": ", ids.long())"},
-    says="TokenEmbedding passes on floats and bools as if they were ids.",
-    look="Which dtypes does `lookup` refuse?",
-)
-mistake(
-    {"(self.weight, ids)": "(ids, self.weight)"},
-    says="TokenEmbedding passes the ids to `lookup` as its table, and the table as the ids.",
-    look="In which order does `lookup` take its arguments?",
 )
 mistake(
     {"nn.Parameter(0.02 * ": "0.02 * nn.Parameter("},

@@ -141,7 +141,7 @@ mistake(
     {"scores.softmax": "scores.masked_fill(_later(x).logical_not().triu(), -math.inf).softmax"},
     {
         "scores.softmax": "scores.masked_fill("
-        "torch.eye(n := len(x[0])) > (n < 2), -math.inf).softmax"
+        "torch.eye(n := len(x[0]), device=x.device) > (n < 2), -math.inf).softmax"
     },
     says="toy_attention keeps each token from attending to itself.",
     look="Is the diagonal of the scores left out anywhere in the formula?",

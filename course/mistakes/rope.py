@@ -389,11 +389,6 @@ mistake(
     look="Is RoPE a sum or a rotation? What happens to the length of a vector?",
 )
 mistake(
-    {"rotate_half(x)": "x.roll(x.shape[-1] // 2, -1)"},
-    says="apply_rope swaps the halves without a minus sign, which mirrors instead of rotating.",
-    look="Where does a quarter turn take the point (3, 4)?",
-)
-mistake(
     {"to(x.dtype)": "to(cos.dtype)"},
     {"to(x.dtype)": "float()"},
     says="apply_rope returns the dtype of the tables, or float32, instead of that of x.",
@@ -571,11 +566,6 @@ mistake(
     look="What does the module keep between two calls?",
 )
 mistake(
-    {_ROWS: "slice(offset, offset + 1)"},
-    says="RotaryEmbedding gives all tokens of a call the same position, offset.",
-    look="Do two tokens of one call have the same position?",
-)
-mistake(
     {"if offset + seq_len >": "if seq_len >"},
     {"if offset + seq_len >": "if offset >="},
     says="RotaryEmbedding compares T or offset alone with max_seq_len, and forgets the other.",
@@ -674,11 +664,6 @@ mistake(
     look="Call it with bfloat16, then with float32. Which rows does the second call use?",
 )
 mistake(
-    {_TURNED: "x * self.cos[positions] + rotate_half(x) * self.sin[positions]"},
-    says="RotaryEmbedding returns float32 for a bfloat16 x.",
-    look="Which dtype does bfloat16 times float32 give? Which dtype should come back?",
-)
-mistake(
     {
         "persistent=False)  #": "persistent=False)\n        self.rates = _rates(head_dim, base)  #",
         _BOTH: f"*_tables({_RANGE}.to(x), self.rates.to(x))",
@@ -726,14 +711,6 @@ mistake(
     },
     says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
     look="What does `view` need of a tensor in memory, and which function does not need it?",
-)
-mistake(
-    {
-        "(x, self": "(x.unflatten(-1, (-1, 2)).mT.flatten(-2), self",
-        "sin[positions])": "sin[positions]).unflatten(-1, (2, -1)).mT.flatten(-2)",
-    },
-    says="RotaryEmbedding rotates neighbors, features 2i and 2i + 1, instead of i and D/2 + i.",
-    look="Which feature is the partner of feature 0 in this course?",
 )
 mistake(
     {"self.sin[positions]": "-self.sin[positions]"},

@@ -26,29 +26,9 @@ for exercise in ("sinusoidal_encoding", "offset_rotation"):
     mistake, alternative, error = entries(exercise)
 
     mistake(
-        {", base)": ", base**0.5)"},
-        says=f"{exercise} leaves out the 2 in the exponent: i / C instead of 2i / C.",
-        look="How slowly does the last pair turn?",
-    )
-    mistake(
-        {", base)": ", base**2)"},
-        says=f"{exercise} has the exponent 4i / C: it confuses columns with pairs.",
-        look="Is i the number of the column or of the pair?",
-    )
-    mistake(
-        {", base)": ", base ** (n_embd / max(n_embd - 2, 1)))"},
-        says=f"{exercise} divides the exponent by C - 2, so the last one is 1.",
-        look="What is the exponent of the last pair: exactly 1, or a little less?",
-    )
-    mistake(
         {", base)": ", 1.0)"},
         says=f"{exercise} turns all pairs at the same speed.",
         look="Where does the number of the pair enter the angle?",
-    )
-    mistake(
-        {"inverse_frequencies(": "1 / inverse_frequencies("},
-        says=f"{exercise} lets the frequencies grow from pair to pair.",
-        look="Does the second pair turn faster or slower than the first?",
     )
 
 
@@ -532,11 +512,6 @@ def _made_in(dtype, length, n_embd, base=10000.0):
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
 
 
-mistake(
-    {", table,": f", table{_IN_HALVES},", ".to(self.table)": f"{_IN_HALVES}.to(self.table)"},
-    says="SinusoidalPositionalEmbedding puts all sines first and all cosines after them.",
-    look="Which columns hold the sine and the cosine of one angle?",
-)
 mistake(
     {"seq_len <= len(self.table)": "False", "sinusoidal_encoding(seq": "_made_in(self.table, seq"},
     {"sinusoidal_encoding(seq": "_made_in(self.table, seq"},

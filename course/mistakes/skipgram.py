@@ -1724,11 +1724,6 @@ mistake(
     says="analogy sends no gradient to the rows a, b and c, only to the answers.",
     look="Which rows do the similarities depend on?",
 )
-mistake(
-    {"F.normalize(vectors, dim=-1)": "vectors / vectors.norm(dim=-1, keepdim=True)"},
-    says="analogy divides a row of zeros by its length: nan.",
-    look="Which rows have no direction?",
-)
 
 
 @alternative

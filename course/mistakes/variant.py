@@ -19,6 +19,7 @@ import torch
 
 from course.syllabus import find_lesson
 from course.testing.loading import load_module
+from course.testing.source import with_called
 
 Edits = Mapping[str, str]
 """New text by old text. Each old text is exactly once in the text that is edited."""
@@ -38,6 +39,7 @@ class Variant:
         edits: what is different from the reference, or from `definition` or `of`, if there is one.
         definition: the function or class itself.
         of: the variant that is edited, if this is two mistakes at once.
+        calls: a variant of an exercise that this one calls, if the mistake is in that one.
     """
 
     lesson: str
@@ -46,6 +48,7 @@ class Variant:
     edits: Edits = field(default_factory=dict)
     definition: Callable | None = None
     of: "Variant | None" = None
+    calls: "Variant | None" = None
 
     @property
     def text(self) -> str:
@@ -60,7 +63,19 @@ class Variant:
             text = _text_of(self.definition)
         else:
             text = reference_text(self.lesson, self.exercise)
+            if self.calls:
+                text = f"{self.calls.text_for(self.exercise)}\n\n{text}"
         return _edited(text, self.edits, self.place)
+
+    def text_for(self, exercise: str) -> str:
+        """Return this definition, and all others that an exercise of the lesson calls."""
+        _, *called = with_called(self.lesson, (exercise,))
+        in_order = [one.name for one in find_lesson(self.lesson).exercises if one.name in called]
+        texts = [
+            self.text if name == self.exercise else reference_text(self.lesson, name)
+            for name in in_order
+        ]
+        return "\n\n".join(texts)
 
     def and_also(self, other: "Variant") -> "Variant | None":
         """Return this variant with the other's edits too; None if they cannot both be made."""
