@@ -466,7 +466,9 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
         elif known.explains(seen):
             evidence.append(_AGREES)
         else:
-            evidence.append(_LIKE if _form(its.trace) == _form(seen.trace) else _DIFFERS)
+            both = zip(its.trace, seen.trace, strict=False)  # one may have ended its test earlier
+            is_like = all(_form(one) == _form(other) for one, other in both)
+            evidence.append(_LIKE if is_like else _DIFFERS)
             if known.mistake.family and evidence[-1] == _DIFFERS:
                 break
     return evidence
