@@ -14,7 +14,7 @@ SHARE = 0.01
 MOST_SECONDS = 0.5
 """The longest time between two looks, however slow the drive."""
 
-OTHERS = 10
+OTHERS = 3
 """Every so many looks, all files are looked at, and not only the one that is worked on."""
 
 
