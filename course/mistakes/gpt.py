@@ -1090,7 +1090,7 @@ mistake(
     common=True,
 )
 mistake(
-    {_LOGITS: "tied_logits(x, self.tokens.weight)"},
+    {"self.norm(x)": "x"},
     says="GPT forgets the norm after the last block.",
     look="What happens between the last block and the table?",
     common=True,

@@ -104,31 +104,30 @@ def _ramp_of_numbers(turns, beta_fast, beta_slow):
     return ((high - numbers) / (high - low)).clamp(0, 1)
 
 
-@mistake(
-    says="yarn_frequencies draws its ramp straight in the number of the pair, not in its turns.",
-    look="Between the bounds, what falls linearly with what?",
-)
-def ramp_in_the_number_of_the_pair(
-    head_dim, base, factor, trained_length, beta_fast=32.0, beta_slow=1.0
-):
-    if head_dim % 2 or factor < 1 or beta_fast <= beta_slow:
-        raise ValueError(f"got {head_dim}, {factor}, {beta_fast} and {beta_slow}")
-    log_base = math.log(base)
-    numbers = torch.arange(head_dim // 2, dtype=torch.float64)
+def _ramp_between_numbers(head_dim, base, trained_length, bounds, whole):
+    """The same between broken numbers, or between whole ones around them, as in released code."""
     low, high = (
-        head_dim * math.log(trained_length / (turns * 2 * math.pi)) / (2 * log_base)
+        head_dim * math.log(trained_length / (turns * 2 * math.pi)) / (2 * math.log(base))
         if turns > 0
         else head_dim
-        for turns in (beta_fast, beta_slow)
+        for turns in bounds
     )
-    low, high = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
-    keep = 1 - ((numbers - low) / max(high - low, 0.001)).clamp(0, 1)
-    theta = base ** (-2 * numbers / head_dim)
-    return (theta * (keep + (1 - keep) / factor)).float()
+    if whole:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, head_dim - 1)
+    numbers = torch.arange(head_dim // 2, dtype=torch.float64)
+    return 1 - ((numbers - low) / max(high - low, 0.001)).clamp(0, 1)
 
 
 mistake(
     {_KEEP: "_ramp_of_numbers(turns, beta_fast, beta_slow)"},
+    *(
+        {
+            _KEEP: "_ramp_between_numbers(head_dim, base, trained_length, (beta_fast, beta_slow), "
+            f"whole={whole})"
+        }
+        for whole in (True, False)
+    ),
     {
         _KEEP: "((turns.log() - math.log(max(beta_slow, 1e-9)))"
         " / (math.log(beta_fast) - math.log(max(beta_slow, 1e-9)))).clamp(0, 1)"

@@ -422,6 +422,18 @@ _DOT = 'torch.einsum("pc,p...c->p...", center_rows, context_rows)'
 mistake, alternative, error = entries("SkipGram")
 
 mistake(
+    {
+        _DOT: "(center_rows.repeat(context_rows[0, ..., :1].numel(), 1) * "
+        "context_rows.flatten(0, -2)).sum(dim=-1).view(contexts.shape)"
+    },
+    {
+        _DOT: "(center_rows @ context_rows.flatten(0, -2).T).flatten()"
+        "[: contexts.numel()].view(contexts.shape)"
+    },
+    says="SkipGram lets contexts meet the center of another pair.",
+    look="With two pairs of three contexts each, which center belongs to the second context?",
+)
+mistake(
     {"self.context(contexts": "self.center(contexts"},
     says="SkipGram looks up the contexts in the table of the centers.",
     look="Which of the two tables does each row come from?",
