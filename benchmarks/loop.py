@@ -2,11 +2,11 @@
 
     python benchmarks/loop.py [--repeats 2] [--quick]     (not on Windows)
 
-For each lesson a file is saved, in a copy of the repository: a right one, one with a mistake, and
-the stub. Both take turns, in each repeat anew, and must find the same points. What is timed for
-the loop is a real save, until the last line of the verdict has come out of its pipe. When a lesson
-is done, the loop goes on to the next one and loads its tests; that is waited for. Seconds on the
-clock, medians.
+For each lesson a file is saved, in a copy of the repository: one with a mistake, the stub, and a
+right one. Both take turns, in each repeat anew, and must find the same points. What is timed for
+the loop is a real save of the file at hand, until the last line of the verdict has come out of its
+pipe. When a lesson is done, the loop goes on to the next one and loads its tests; that is waited
+for. Seconds on the clock, medians.
 """
 
 import os
@@ -126,8 +126,9 @@ def main() -> None:
         try:
             for repeat in range(1 if arguments.quick else arguments.repeats + 1):
                 for lesson in chosen:
+                    path = repository / "exercises" / f"{lesson.stem}.py"
+                    watch.save(path, "# the loop looks at this file most often from now on\n")
                     for state, text in sources(lesson).items():
-                        path = repository / "exercises" / f"{lesson.stem}.py"
                         watched, said = watch.save(path, f"{text}\n# {repeat}\n")
                         if state == "right" and EVERYTHING not in said:
                             watch.until(READY)
