@@ -307,23 +307,10 @@ def diagnose(
         if whole:  # found late
             return _named(whole, wrong, another=False) or _explained_error(findings)
     left = start + seconds[0] - time.process_time()
-    for one, other in _pairs(evidence, alike, _within(min(seconds[1], left))):
-        both = known.pair(one, other)
-        if both and all(map(both.explains, wrong)) and both.passes(must_pass):
-            likely = [
-                half
-                for half in (one, other)
-                if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
-            ]
-            if not likely:  # by chance, two together give what a third one does
-                continue
-            explained = {half: _explained(half, wrong, must_pass) for half in likely}
-            first = max(likely, key=lambda half: len(explained[half]))
-            told = explained[first] or [one for one in wrong if first.explains(one)]
-            if told or any(map(_is_telling, wrong)):
-                named = _named([first], told or wrong, another=True)
-                if named:
-                    return named
+    pairs = _pairs(evidence, alike, _within(min(seconds[1], left)))
+    of_two = _one_of_two(pairs, known, wrong, must_pass)
+    if of_two:
+        return of_two
     agree = [one for one, found in evidence.items() if _AGREES in found]
     agree.sort(key=lambda one: -evidence[one].count(_AGREES))
     in_time = _within(seconds[1] / 8)
@@ -334,6 +321,32 @@ def diagnose(
     best = _preferred(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
     return named or _explained_error(findings)
+
+
+def _one_of_two(
+    pairs: Iterable[tuple[KnownMistake, KnownMistake]],
+    known: KnownMistakes,
+    wrong: Sequence[Finding],
+    must_pass: Sequence[Case],
+) -> Diagnosis | None:
+    """Return the one to fix first of two mistakes that explain all failing tests together."""
+    for one, other in pairs:
+        both = known.pair(one, other)
+        if not (both and all(map(both.explains, wrong)) and both.passes(must_pass)):
+            continue
+        likely = [
+            half
+            for half in (one, other)
+            if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
+        ]
+        if not likely:  # by chance, two together give what a third one does
+            continue
+        explained = {half: _explained(half, wrong, must_pass) for half in likely}
+        first = max(likely, key=lambda half: len(explained[half]))
+        told = explained[first] or [one for one in wrong if first.explains(one)]
+        if told or any(map(_is_telling, wrong)):
+            return _named([first], told or wrong, another=True)
+    return None
 
 
 def _explained(
