@@ -148,14 +148,6 @@ mistake(
     look="Is the table stored in `self`, or somewhere that all modules share?",
 )
 mistake(
-    {
-        "return self.weight[:seq_len]": "rows = torch.zeros(seq_len, self.weight.shape[1])\n"
-        "        rows[:] = self.weight[:seq_len]\n        return rows",
-    },
-    says="LearnedPositionalEmbedding always returns float32, whatever the dtype of its table.",
-    look="Which dtype does the result have after `module.to(torch.float64)`?",
-)
-mistake(
     {"[:seq_len]": "[:seq_len] * self.weight.shape[1] ** 0.5"},
     says="LearnedPositionalEmbedding scales its rows by √C.",
     look="Should forward change the rows that it returns?",

@@ -1296,11 +1296,6 @@ mistake(
     look="Which places can bfloat16 tell apart around 1000?",
 )
 mistake(
-    {"sin[steps])": "sin[steps]).to(cos.dtype)"},
-    says="rope_2d returns float32 for a bfloat16 x.",
-    look="Which dtype has bfloat16 times float32? Which dtype should come back?",
-)
-mistake(
     {_TWO: "torch.cat(halves[::-1], dim=-1)"},
     {_TWO: "torch.stack(halves, dim=-1).flatten(-2)"},
     says="rope_2d puts its two halves together in another order.",
@@ -1313,12 +1308,6 @@ mistake(
     {_TWO: "halves[0] + halves[1]"},
     says="rope_2d joins its halves along another axis than that of the features, or adds them.",
     look="Along which axis were the halves taken apart?",
-)
-mistake(
-    {"x.chunk(2, dim=-1)": "x.chunk(2, dim=-2)", _TWO: "torch.cat(halves, dim=-2)"},
-    {"x.chunk(2, dim=-1)": "x.chunk(2)"},
-    says="rope_2d splits another axis than that of the features.",
-    look="Along which axis do the features lie?",
 )
 mistake(
     {_TURNED: f"half.copy_({_TURNED})"},

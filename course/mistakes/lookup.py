@@ -587,11 +587,6 @@ mistake(
     look="How many rows does the table have, and how many does your gradient have?",
 )
 mistake(
-    {"flatten()": "view(-1)"},
-    says="lookup_backward views a tensor in another shape, which fails for a transposed one.",
-    look="When does `.view` fail where `.reshape` works?",
-)
-mistake(
     {"reshape(-1, n_embd)": "flatten(0, 1)"},
     says="lookup_backward expects ids with two axes, (B, T).",
     look="What is `ids.shape` for a single id, or for a batch of batches?",

@@ -784,11 +784,6 @@ error(
     "KeyError: \"attribute 'cos' already exists\"",
     "Usually the table was assigned to the same name before it was registered as a buffer.",
 )
-mistake(
-    {"slice(offset, offset + seq_len)": "slice(offset, seq_len)"},
-    says="RotaryEmbedding takes the rows from offset to T, not to offset + T.",
-    look="How many rows do you take for T = 3 and offset = 2?",
-)
 error(
     "RuntimeError: The size of tensor a (7) must match the size of tensor b (9)",
     "Often the number of rows taken from the tables is not T, the next to last size of x.",
@@ -1089,11 +1084,6 @@ mistake(
     {"-8.0 * ": "-"},
     says="alibi_bias leaves out the 8 in its exponent, so all slopes are too steep.",
     look="What is the last slope, whatever the number of heads?",
-)
-mistake(
-    {"positions[None, :] - positions[:, None]": "positions[:, None] - positions[None, :]"},
-    says="alibi_bias takes rows for keys and columns for queries.",
-    look="In which rows of a (query, key) matrix are the earlier keys?",
 )
 mistake(
     {_BIAS: f"{_BIAS} + torch.full((seq_len, seq_len), -math.inf).triu(1)"},

@@ -117,11 +117,6 @@ mistake(
     look="How far does the first pair turn per position, in radians?",
 )
 mistake(
-    {"base ** (-even_columns / n_embd)": "(base ** (-even_columns / n_embd)).bfloat16().float()"},
-    says="inverse_frequencies computes in 16 bits, which hold two or three digits.",
-    look="Which dtype does the result have?",
-)
-mistake(
     {"    check_width(n_embd)": "    n_embd -= n_embd % 2"},
     {"check_width(n_embd)": "check_width(n_embd + n_embd % 2)"},
     {"check_width(n_embd)": "check_width(n_embd if n_embd % 2 else 2)"},
@@ -414,11 +409,6 @@ mistake(
     {".to(self.table)": ".to(self.table.device)"},
     says="SinusoidalPositionalEmbedding moves later rows only to a device, or only to a dtype.",
     look="What can `.to(...)` take besides a device, or besides a dtype?",
-)
-mistake(
-    {"[:seq_len]": "[:seq_len].float()", ".to(self.table)": ".to(self.table.device)"},
-    says="SinusoidalPositionalEmbedding returns float32, whatever dtype it was moved to.",
-    look="Which dtype do the rows have after `module.to(torch.float64)`?",
 )
 mistake(
     {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
@@ -820,11 +810,6 @@ mistake(
     {"return (": "return nn.CosineSimilarity(-1)(", " * pe[k:]).sum(dim=-1)": ", pe[k:])"},
     says="relative_similarity returns distances or cosines instead of dot products.",
     look="What is a dot product?",
-)
-mistake(
-    {".sum(dim=-1)": ".sum(dim=-1).float()"},
-    says="relative_similarity always returns one dtype, whatever the dtype of the table.",
-    look="Which dtype does the result have for a float64 table? And for a float32 one?",
 )
 mistake(
     {"k < len(pe)": "k < max(len(pe) - 1, 1)"},

@@ -374,11 +374,6 @@ mistake(
     look="Which operations end in an underscore, or are on the left of `=`?",
 )
 mistake(
-    {"if counts.min() < 0:": "counts = counts.clamp(min=0)\n    if False:"},
-    says="noise_distribution raises no ValueError for negative counts.",
-    look="The check was in the stub; what does it look at?",
-)
-mistake(
     {"counts.max() == 0": "(counts == 0).any()"},
     says="noise_distribution rejects counts of zero, although many words may not occur.",
     look="Is one zero among the counts wrong?",
@@ -610,11 +605,6 @@ mistake(
     },
     says="SkipGram indexes its tables with uint8 ids unconverted, which PyTorch reads as a mask.",
     look="What does a uint8 tensor mean as an index?",
-)
-mistake(
-    {"context_rows)": "context_rows).float()"},
-    says="SkipGram returns float32, even with float64 tables.",
-    look="Which dtype comes back after model.to(torch.float64)?",
 )
 mistake(
     {
