@@ -480,7 +480,7 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
             evidence.append(_AGREES)
         else:
             both = zip(its.trace, seen.trace, strict=False)  # one may have ended its test earlier
-            is_like = all(_form(one) == _form(other) for one, other in both)
+            is_like = all(_outline(one) == _outline(other) for one, other in both)
             evidence.append(_LIKE if is_like else _DIFFERS)
             if known.mistake.family and evidence[-1] == _DIFFERS:
                 break
@@ -521,15 +521,6 @@ def _pairs(
             order[one, other] = against - 2 * (alike[one] + alike[other]), -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)
-
-
-def _form(value: Any) -> Any:
-    """Return what is left of a value without its numbers: shapes and kinds."""
-    if isinstance(value, list | tuple):
-        return [_form(one) for one in value]
-    if isinstance(value, StudentError):
-        return value.kinds[0]
-    return getattr(value, "shape", type(value))
 
 
 def _simplest(known: Sequence[KnownMistake], not_run: Sequence[Case]) -> list[KnownMistake]:
