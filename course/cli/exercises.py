@@ -33,6 +33,7 @@ def check(words: tuple[str, ...], exit_zero: bool) -> None:
       course check rotate_half -x
       course check 5 lookup.lookup
     """
+    words = sorted(words, key=lambda word: word == "-x")  # it may also come before the names
     names = list(itertools.takewhile(_is_name, words))
     chosen = [exercise for name in names for exercise in find_exercises(name)]
     import pytest

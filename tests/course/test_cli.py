@@ -183,6 +183,7 @@ def test_a_check_of_a_lesson_passes_options_on(check):
         (["tests/test_rope.py"], earned("rope")),
         (["5", "one_hot_bytes"], earned("5", "one_hot_bytes")),
         (["ROPE"], earned("rope")),
+        (["-x", "one_hot_bytes"], earned("one_hot_bytes")),
     ],
 )
 def test_a_check_takes_exercises_and_lessons(check, names, line):
