@@ -216,7 +216,7 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             yield accepts, look, [(definition.span(check.statement), "pass")]
             first = check.statement.value.args[0]
             if definition.source(first) == "ids":  # negative ones count from the end
-                changes = [(definition.span(first), f"{definition.source(first)}.clamp(min=0)")]
+                changes = [(definition.span(first), "ids.clamp(min=0)")]
                 yield "does not raise IndexError for every bad `ids`.", look, changes
             continue
         yield accepts, look, [(definition.span(check.test), "False")]
