@@ -49,8 +49,8 @@ SECONDS, AT_LEAST = 0.6, 0.1
 """How long the processor looks for the mistakes in one lesson, and at least in one exercise."""
 
 PATIENTLY = 600.0, 0.3
-"""The seconds in all, and for two mistakes at once, where each mistake is tried once for many
-diagnoses: in trials, and when a class is graded."""
+"""The seconds in all, and for two mistakes at once, when a class is graded: there each mistake is
+tried once for many diagnoses."""
 
 _FOR_ONE = 0.6
 """The share of the time in which one mistake is looked for, of the lesson or of a family."""

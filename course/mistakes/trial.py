@@ -14,12 +14,15 @@ from dataclasses import dataclass
 import click
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
-from course.mistakes.diagnosis import PATIENTLY, Diagnosis, KnownMistakes, diagnose
+from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
 from course.mistakes.variant import Variant
 from course.syllabus import Status, UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
+
+_LONG_ENOUGH = 600.0, 5.0
+"""Seconds of the processor, in all and for pairs: how fast a machine is should decide nothing."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Verdict:
         entries: what the variant is, one entry of the catalogue or two mistakes at once.
         failed: the message of each test that failed.
         in_corners: whether only tests of corners failed.
-        diagnosis: what a student would have been told.
+        diagnosis: what a student would have been told, had there been time enough.
     """
 
     entries: tuple[Mistake | Alternative, ...]
@@ -46,7 +49,7 @@ class Verdict:
 
     @property
     def says(self) -> str:
-        """Return the sentence a student would have read about the mistake, if any."""
+        """Return the sentence about the mistake, if any."""
         return self.diagnosis.says if self.diagnosis else ""
 
     @property
@@ -112,7 +115,7 @@ def _verdict(
         passed=tuple(one.case.name for one in findings if one.status == Status.PASSED),
         failed={one.case.name: one.text for one in failed},
         in_corners=all(one.case.corner for one in failed),
-        diagnosis=diagnose(findings, known, PATIENTLY),
+        diagnosis=diagnose(findings, known, _LONG_ENOUGH),
     )
 
 
