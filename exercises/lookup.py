@@ -62,7 +62,7 @@ def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
 
     Args:
         weight: the table, (V, C), floating and finite.
-        ids: row numbers, (...), integers in 0..V-1.
+        ids: row numbers, (...), any integer dtype, each in 0..V-1.
 
     Returns:
         (..., C), the values of `lookup(weight, ids)`.
@@ -105,7 +105,7 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
 
     Args:
         grad_output: the gradient of the loss at the output of `lookup`, (..., C).
-        ids: the row numbers that were looked up, (...), integers in 0..V-1.
+        ids: the row numbers that were looked up, (...), any integer dtype, each in 0..V-1.
         vocab_size: V.
 
     Returns:

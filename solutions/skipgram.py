@@ -17,7 +17,7 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
     """Every word with each of its neighbors: the training pairs of skip-gram.
 
     Args:
-        ids: a text, (N,), integers.
+        ids: a text, (N,), any integer dtype.
         window: the largest distance to a neighbor, at least 1.
 
     Returns:

@@ -78,7 +78,8 @@ def another_style(exercise: Exercise) -> tuple[str, str] | None:
     in_order = sorted(helpers.values(), key=lambda one: one.lineno)
     code = [_without_docstring(text, one) for one in (*in_order, node)]
     code[-1] = re.sub(rf"(?<![.\w]){node.name}\b", exercise.name, code[-1])
-    return node.name.replace("_", " "), "\n\n\n".join(code)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", node.name).lower().replace("_", " ")
+    return words, "\n\n\n".join(code)
 
 
 def _reference(exercise: Exercise) -> tuple[str, _Definition]:

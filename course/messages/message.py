@@ -28,7 +28,7 @@ class Message:
         why: what the test says for itself.
         printed: what the student's code printed meanwhile.
         commands: the place of the exercise, and commands that help, by purpose.
-        also_wrong: the other wrong tests, in words.
+        also_wrong: the other wrong tests, in words; or nothing.
         not_run: which tests were left out, and why; or nothing.
     """
 
@@ -41,7 +41,7 @@ class Message:
     why: str
     printed: str
     commands: dict[str, str]
-    also_wrong: tuple[str, ...]
+    also_wrong: str
     not_run: str
 
     @property
@@ -71,7 +71,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         why=reasons_of(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
         printed=first.printed,
         commands=commands_for(result.lesson, exercise),
-        also_wrong=() if is_idea_right else tuple(also_wrong),
+        also_wrong="" if is_idea_right else _others(list(also_wrong)),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
 
@@ -91,6 +91,16 @@ def _idea(*corners: str) -> str:
     """
     n_left = "One corner is" if len(corners) == 1 else f"{len(corners)} corners are"
     return f"The idea is right. {n_left} left: {', '.join(corners)}."
+
+
+def _others(tests: list[str]) -> str:
+    """Return three tests at most and how many more there are: one mistake fails many.
+
+    >>> _others(["empty ids", "a single id", "large ids", "no ids", "uint8 ids"])
+    'empty ids, a single id, large ids, and 2 more'
+    """
+    n_more = len(tests) - 3
+    return ", ".join([*tests[:3], *([f"and {n_more} more"] if n_more > 0 else [])])
 
 
 _FIRST = "Fix this first: there may be another mistake as well."

@@ -29,7 +29,7 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         textwrap.indent(told.details, "  "),
         wording.filled_paragraphs(told.why, indent="  ", width=80),
         _lines(told.commands),
-        filled(f"other tests that fail: {', '.join(told.also_wrong)}" if told.also_wrong else ""),
+        filled(f"other tests that fail: {told.also_wrong}" if told.also_wrong else ""),
         f"not run: {told.not_run}" if told.not_run else "",
     ]
     return "\n\n".join(part for part in parts if part)

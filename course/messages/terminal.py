@@ -62,7 +62,7 @@ def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
     if told.not_run:
         commands.append(filled(f"not run: {told.not_run}", indent="  "))
     if told.also_wrong:
-        others = f"other tests that fail: {', '.join(told.also_wrong)}"
+        others = f"other tests that fail: {told.also_wrong}"
         commands.append(filled(others, indent="  "))
     parts = [
         "\n".join(filter(None, first)),

@@ -172,7 +172,7 @@ def cache_that_forgets_the_table(weight, ids):
 
 
 @alternative
-def f_embedding(weight, ids):
+def embedding_of_pytorch(weight, ids):
     check_ids(ids, len(weight))
     return F.embedding(ids.to(torch.int32), weight)
 

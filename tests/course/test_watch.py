@@ -163,6 +163,7 @@ def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching
     assert "crashed the Python process" in watch.verdict_on(with_line(SEGFAULT))
     assert points_without() in watch.verdict_on(SOLUTION)
     assert watch.end() == 0
+    watch.until("The loop ends here, because its input does")
     progress = json.loads((watch.repository / ".course" / "progress.json").read_text("utf-8"))
     assert {one["status"] for one in progress["rope"].values()} == {"passed"}
 

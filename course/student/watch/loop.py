@@ -111,6 +111,8 @@ class Loop:
                     is_over = True
                 case "key", key:
                     self._on_key(key)
+        if is_over:
+            click.echo("\nThe loop ends here, because its input does.")
 
     def _read_keys(self) -> None:
         """Note each letter that comes from a pipe."""
