@@ -9,9 +9,11 @@ import re
 from functools import cache
 
 from course import root
+from course.stubs import stub_of
 from course.syllabus import Exercise, find_lesson
 
 _Definition = ast.FunctionDef | ast.ClassDef
+_Import = ast.Import | ast.ImportFrom
 _MARK = re.compile(r" *### (BEGIN|END) SOLUTION *")
 _ANSWER = re.compile(r"### BEGIN SOLUTION\n(.*?) *### END SOLUTION", re.DOTALL)
 
@@ -53,7 +55,8 @@ def another_style(exercise: Exercise) -> tuple[str, str] | None:
     """Return a correct variant of an exercise in another style, if the catalogue has one.
 
     Returns:
-        Its name in a few words, and its code with the helpers that it uses.
+        Its name in a few words, and its code with the helpers that it uses, below the imports that
+        the stub lacks.
     """
     path = root() / "course" / "mistakes" / f"{exercise.lesson}.py"
     text = path.read_text(encoding="utf-8")
@@ -79,7 +82,23 @@ def another_style(exercise: Exercise) -> tuple[str, str] | None:
     code = [_without_docstring(text, one) for one in (*in_order, node)]
     code[-1] = re.sub(rf"(?<![.\w]){node.name}\b", exercise.name, code[-1])
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", node.name).lower().replace("_", " ")
-    return words, "\n\n\n".join(code)
+    imports = _missing_imports(text, code, stub_of(exercise.lesson).decode("utf-8"))
+    return words, "\n\n\n".join([imports, *code] if imports else code)
+
+
+def _missing_imports(catalogue: str, code: list[str], stub: str) -> str:
+    """Return the imports of the catalogue that provide names for this code that a stub lacks."""
+    tree = ast.parse("\n".join(code))
+    missing = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for node in ast.parse(stub).body:
+        names = node.names if isinstance(node, _Import) else [node]
+        missing -= {getattr(one, "asname", None) or getattr(one, "name", "") for one in names}
+    lines = []
+    for node in ast.parse(catalogue).body:
+        if isinstance(node, _Import):
+            node.names = [one for one in node.names if (one.asname or one.name) in missing]
+            lines += [ast.unparse(node)] if node.names else []
+    return "\n".join(lines)
 
 
 def _reference(exercise: Exercise) -> tuple[str, _Definition]:

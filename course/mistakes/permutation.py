@@ -307,9 +307,11 @@ mistake(
 
 @alternative
 def places_written_down(perm):
-    inverse_permutation(perm)  # checks it
+    in_order = torch.arange(len(perm), device=perm.device)
+    if not torch.equal(perm.sort().values, in_order):
+        raise ValueError(f"perm must hold each of 0..{len(perm) - 1} once; got {perm.tolist()}")
     inverse = torch.empty_like(perm)
-    inverse[perm] = torch.arange(len(perm), device=perm.device)
+    inverse[perm] = in_order
     return inverse
 
 
