@@ -163,7 +163,7 @@ class KnownMistakes:
     """All known mistakes of an exercise; these cases, in order, are all its tests."""
 
     def __init__(self, cases: Sequence[Case], seed: int) -> None:
-        self._cases = cases
+        self.cases = cases
         self._seed = seed
         self._pairs: dict[tuple[KnownMistake, KnownMistake], KnownMistake | None] = {}
         self.singles = []
@@ -176,9 +176,9 @@ class KnownMistakes:
     @functools.cached_property
     def of_families(self) -> list[KnownMistake]:
         """The mistakes of exercises that this one calls, and those that any exercise can have."""
-        of_this = self._cases[0].lesson, self._cases[0].exercise
+        of_this = self.cases[0].lesson, self.cases[0].exercise
         found = [*in_called(*of_this), *families(*of_this)]
-        return [KnownMistake(one, self._cases, self._seed) for one in found]
+        return [KnownMistake(one, self.cases, self._seed) for one in found]
 
     def of_families_that_show(self, symptoms: set[str], seconds: float) -> list[KnownMistake]:
         """Return those that may show in such symptoms, and can be tried.
@@ -206,7 +206,7 @@ class KnownMistakes:
 
     @functools.cached_property
     def _right(self) -> Examination:
-        case = self._cases[0]
+        case = self.cases[0]
         right = Variant(case.lesson, case.exercise, "the reference")
         return Examination(Executor(right.module()), seed=self._seed)
 
@@ -218,7 +218,7 @@ class KnownMistakes:
             variant = None
             if one.mistake.forget is None and other.mistake.forget is None:
                 variant = one.variant.and_also(other.variant)
-            made = variant and KnownMistake(one.mistake, self._cases, self._seed, variant)
+            made = variant and KnownMistake(one.mistake, self.cases, self._seed, variant)
             self._pairs[one, other] = None
             with contextlib.suppress(Exception):  # two edits may make no definition together
                 self._pairs[one, other] = made if made and made.examination else None
@@ -329,7 +329,10 @@ def _one_of_two(
     wrong: Sequence[Finding],
     must_pass: Sequence[Case],
 ) -> Diagnosis | None:
-    """Return the one to fix first of two mistakes that explain all failing tests together."""
+    """Return the one to fix first of two mistakes that explain all failing tests together.
+
+    That is the one that explains more by itself, or else the one that an earlier test refuses.
+    """
     for one, other in pairs:
         both = known.pair(one, other)
         if not (both and all(map(both.explains, wrong)) and both.passes(must_pass)):
@@ -342,10 +345,11 @@ def _one_of_two(
         if not likely:  # by chance, two together give what a third one does
             continue
         explained = {half: _explained(half, wrong, must_pass) for half in likely}
-        first = max(likely, key=lambda half: len(explained[half]))
-        told = explained[first] or [one for one in wrong if first.explains(one)]
-        if told or any(map(_is_telling, wrong)):
-            return _named([first], told or wrong, another=True)
+        in_order = sorted(wrong, key=lambda seen: known.cases.index(seen.case))
+        fails = {half: [one for one in in_order if not half.passes([one.case])] for half in likely}
+        first = max(likely, key=lambda half: (len(explained[half]), -in_order.index(fails[half][0])))
+        if any(map(first.explains, wrong)) or any(map(_is_telling, wrong)):
+            return _named([first], fails[first], another=True)
     return None
 
 

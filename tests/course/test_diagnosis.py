@@ -173,6 +173,32 @@ def test_of_two_mistakes_the_first_is_shown_where_it_shows(diagnosis_of):
     ]
 
 
+def test_of_two_mistakes_that_explain_as_much_the_one_that_an_earlier_test_refuses_is_named(
+    diagnosis_of,
+):
+    definition = """
+def projected_attention(x, w_q, w_k, w_v):
+    queries, keys, values = x @ w_q, x @ w_k, x @ w_v
+    return (queries @ keys.mT / 8).softmax(dim=-1) @ values
+"""
+    diagnosis = diagnosis_of("permutation", "projected_attention", definition)
+    assert diagnosis.another
+    assert "√C" in diagnosis.says
+    assert diagnosis.explains[0] == "test_two_tokens_by_hand"
+
+
+def test_of_two_mistakes_the_one_named_is_shown_in_the_first_test_that_refuses_it(diagnosis_of):
+    """Also where the other one changes the values of that test."""
+    definition = """
+def projected_attention(x, w_q, w_k, w_v):
+    queries, keys, values = x @ w_q.T, x @ w_k.T, x @ w_v.T
+    return (keys @ queries.mT).softmax(dim=-1) @ values
+"""
+    diagnosis = diagnosis_of("permutation", "projected_attention", definition)
+    assert diagnosis.another
+    assert diagnosis.explains[0] == "test_queries_ask_and_keys_answer"
+
+
 def test_a_mistake_that_remembers_is_named(diagnosis_of):
     definition = """
 known = {}
