@@ -347,7 +347,9 @@ def _one_of_two(
         explained = {half: _explained(half, wrong, must_pass) for half in likely}
         in_order = sorted(wrong, key=lambda seen: known.cases.index(seen.case))
         fails = {half: [one for one in in_order if not half.passes([one.case])] for half in likely}
-        first = max(likely, key=lambda half: (len(explained[half]), -in_order.index(fails[half][0])))
+        first = max(
+            likely, key=lambda half: (len(explained[half]), -in_order.index(fails[half][0]))
+        )
         if any(map(first.explains, wrong)) or any(map(_is_telling, wrong)):
             return _named([first], fails[first], another=True)
     return None

@@ -61,4 +61,68 @@ _MEANS = {
         "multiply, write `*` or `@`."
     ),
     r"selected index k out of range": "`topk` is asked for more entries than there are.",
+    r"'torch.dtype' object is not callable": (
+        "A dtype is not a function: `x.dtype` takes no parentheses, and `x.to(torch.float32)` "
+        "converts a tensor."
+    ),
+    r".*builtin_function_or_method": (
+        "A function or method is named but not called: add its parentheses, as in `x.size(0)`."
+    ),
+    r".*torch\.return_types\.(max|min|sort|topk|median|mode)": (
+        "Along an axis, `{0}` returns two tensors, the values and their indices: choose one of "
+        "them, `.values` or `.indices`."
+    ),
+    r"The shape of the mask \[(.*)\] at index (\d+) does not match the shape of the indexed tensor "
+    r"\[(.*)\] at index \2": (
+        "A mask in square brackets is aligned with the first axes: [{0}] with [{2}]. "
+        "`x[..., mask]` aligns it with the last ones, and `x.masked_fill(mask, ...)` broadcasts it."
+    ),
+    r"(?:cat|concat|concatenate|stack)\(\): argument 'tensors' \(position 1\) must be tuple": (
+        "The tensors to join are one argument, a tuple or a list: `torch.cat((a, b), dim=...)`."
+    ),
+    r"transpose\(\) (?:takes 2|missing)": (
+        "A tensor's `transpose` takes the two axes that it swaps. `x.mT` swaps the last two, and "
+        "`x.permute(...)` puts all axes in a new order."
+    ),
+    r"1D tensors expected, but got": "`dot` multiplies two vectors only; use `@` for matrices.",
+    r"mean\(\): could not infer output dtype|\"\w*softmax\w*\" not implemented for": (
+        "PyTorch computes this only of floating numbers. Where should the tensor become floating?"
+    ),
+    r"tensors used as indices must be long": (
+        "Only tensors of integers or booleans may be in square brackets; this one is neither."
+    ),
+    r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation": (
+        "`+=`, assigning to entries, and methods that end in `_` change a tensor in place, which "
+        "PyTorch forbids here, because the tensor needs a gradient. Make a new one: `x = x + 1`."
+    ),
+    # what those who know NumPy write
+    r"'Tensor' object has no attribute 'astype'": (
+        "A tensor is converted by `x.to(torch.float32)`, or in short by `x.float()` or `x.long()`."
+    ),
+    r"'Tensor' object has no attribute 'copy'": "A tensor is copied by `x.clone()`.",
+    r"module 'torch' has no attribute 'array'": (
+        "`torch.tensor([...])` makes a tensor of a list, as `np.array` makes an array."
+    ),
+    r"(?:Tensor\.)?\w+\(\) got an unexpected keyword argument 'keepdims'": (
+        "PyTorch calls this argument `keepdim`."
+    ),
+    r"(softmax|log_softmax|normalize)\(\) got an unexpected keyword argument 'axis'": (
+        "PyTorch's `{0}` calls this argument `dim`."
+    ),
+    r"(sqrt|exp|log|log2|sin|cos|tan|tanh|floor|ceil)\(\): argument 'input' \(position 1\) must be "
+    r"Tensor, not (?:int|float)": (
+        "`torch.{0}` takes a tensor; for a single number, use `math.{0}`."
+    ),
+    r".*must be Tensor, not numpy|expected Tensor as element \d+ in argument \d+, but got numpy"
+    r"|unsupported operand type\(s\) for .*: 'numpy.ndarray' and 'Tensor'": (
+        "PyTorch gets a NumPy array instead of a tensor: `torch.from_numpy(array)` converts it."
+    ),
+    r"Can't call numpy\(\) on Tensor that requires grad": (
+        "NumPy computes no gradients. Use PyTorch's own function, such as `torch.sqrt` for "
+        "`np.sqrt`."
+    ),
+    r"only one element tensors can be converted to Python scalars": (
+        "`int`, `float` and the functions of `math` take one number, not a whole tensor; "
+        "`torch.sqrt` and the like take every entry."
+    ),
 }

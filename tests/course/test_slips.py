@@ -3,6 +3,7 @@
 import importlib
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -88,11 +89,40 @@ def test_an_object_that_does_not_tell_what_it_has_is_no_trouble():
         (lambda: torch.zeros(2).topk(3), ("more entries",)),
         (lambda: torch.zeros(2).shape(), ("`shape`", "parentheses")),
         (lambda: torch.zeros(2)(0), ("square brackets",)),
+        (lambda: torch.zeros(2).dtype(), ("`x.dtype`", "parentheses")),
+        (lambda: torch.zeros(2).size / 2, ("parentheses",)),
+        (lambda: torch.zeros(2).size[0], ("parentheses",)),
+        (lambda: range(torch.zeros(2).size), ("parentheses",)),
+        (lambda: torch.zeros(2, 3) - torch.zeros(2, 3).max(1), ("`max`", "`.values`")),
+        (lambda: torch.zeros(2, 3).sort(1).float(), ("`sort`", "`.values`")),
+        (lambda: torch.zeros(1, 3, 3)[torch.ones(3, 3).bool()], ("[3, 3] with [1, 3, 3]",)),
+        (lambda: torch.zeros(2, 3)[:, torch.ones(2).bool()], ()),
+        (lambda: torch.cat(torch.zeros(2), torch.zeros(2)), ("(a, b)",)),
+        (lambda: torch.zeros(2, 3, 4).transpose(0, 2, 1), ("permute",)),
+        (lambda: torch.zeros(2, 3).transpose(), ("mT",)),
+        (lambda: torch.zeros(2, 3).dot(torch.zeros(3)), ("`@`",)),
+        (lambda: torch.arange(3).mean(), ("floating",)),
+        (lambda: torch.arange(3).softmax(dim=-1), ("floating",)),
+        (lambda: torch.zeros(3)[torch.zeros(2)], ("integers",)),
+        (lambda: torch.zeros(3, requires_grad=True).add_(1), ("in place",)),
+        (lambda: torch.zeros(3, requires_grad=True)[0].add_(1), ("in place",)),
+        (lambda: torch.zeros(2).astype(int), ("`x.float()`", "`x.long()`")),
+        (lambda: torch.zeros(2).copy(), ("clone",)),
+        (lambda: torch.array([1]), ("torch.tensor",)),
+        (lambda: torch.zeros(2).norm(dim=0, keepdims=True), ("`keepdim`",)),
+        (lambda: torch.nn.functional.softmax(torch.zeros(2), axis=0), ("`softmax`", "`dim`")),
+        (lambda: torch.sqrt(64), ("`math.sqrt`",)),
+        (lambda: torch.log(1e4), ("`math.log`",)),
+        (lambda: torch.cat((torch.zeros(2), np.zeros(2))), ("from_numpy",)),
+        (lambda: torch.exp(np.zeros(2)), ("from_numpy",)),
+        (lambda: np.eye(2) @ torch.eye(2), ("from_numpy",)),
+        (lambda: np.sqrt(torch.ones(2, requires_grad=True)), ("torch.sqrt",)),
+        (lambda: math.sqrt(torch.ones(2)), ("torch.sqrt",)),
         (lambda: torch.zeros(2)[3], ()),
     ],
 )
 def test_what_pytorch_says_of_its_tensors_is_said_simply(call, words):
-    with pytest.raises((RuntimeError, IndexError, TypeError)) as raised:
+    with pytest.raises(Exception) as raised:
         call()
     said = in_plain_words(str(raised.value))
     assert bool(said) is bool(words)
