@@ -257,14 +257,14 @@ class TestOneHotBytes:
 @corner
 class TestOneHotBytesCorners:
     def test_no_byte_is_lost(self, lesson):
-        """(10⁸ + 1)(10⁸ - 1) = 10¹⁶ - 1, times 4 bytes; a float rounds that up,
-        for beyond 2⁵³ it has no odd numbers."""
+        """(10**8 + 1) (10**8 - 1) = 10**16 - 1, times 4 bytes; a float rounds that up,
+        because it has no odd numbers beyond 2**53."""
         expect.equal(lesson.one_hot_bytes(10**8 + 1, 10**8 - 1, 1), 39_999_999_999_999_996)
         expect.equal(lesson.one_hot_bytes(10**8 + 1, 1, 10**8 - 1, 1), 9_999_999_999_999_999)
 
     def test_more_bytes_than_int64_can_count(self, lesson):
-        """2³¹ · 2²⁰ · 2¹² numbers of 8 = 2³ bytes are 2⁶⁶ bytes. An int64 ends at 2⁶³ and
-        starts again; Python's int does not."""
+        """2**31 · 2**20 · 2**12 numbers of 8 = 2**3 bytes are 2**66 bytes. An int64 ends
+        at 2**63 and starts again; Python's int does not."""
         expect.equal(lesson.one_hot_bytes(2**31, 2**20, 2**12, 8), 2**66)
         expect.equal(lesson.one_hot_bytes(2**31 - 1, 2**20, 2**12, 8), 2**66 - 2**35)
 

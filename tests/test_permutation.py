@@ -116,7 +116,7 @@ class Mixer(nn.Module):
 class TestToyAttention:
     def test_two_tokens_by_hand(self, lesson):
         """C = 1. The first token has the scores 1 and 0, which makes
-        e¹ / (e¹ + e⁰) = 0.7311 of itself; the second has 0 and 0: the mean, 1/2."""
+        e / (e + 1) = 0.7311 of itself; the second has 0 and 0: the mean, 1/2."""
         got = lesson.toy_attention(torch.tensor([[[1.0], [0.0]]]))
         expect.close(got, torch.tensor([[[0.7310586], [0.5]]]))
 
@@ -585,7 +585,7 @@ class TestCausalToyAttention:
 
     def test_later_token_weighs_nothing_at_all(self, lesson):
         """The first token scores 0 with itself, so a later one that is hidden by a score
-        of -30 still weighs e⁻³⁰ = 9e-14: the second token is large enough to show it."""
+        of -30 still weighs exp(-30) = 9e-14: the second token is large enough to show it."""
         x = torch.tensor([[[0.0], [1e18]]])
         expect.close(lesson.causal_toy_attention(x)[:, 0], x[:, 0])
 

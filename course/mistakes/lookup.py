@@ -454,7 +454,7 @@ mistake(
 )
 mistake(
     {_SIZE: "int(torch.tensor((batch_size, seq_len, vocab_size, bytes_per_element)).prod())"},
-    says="one_hot_bytes multiplies in 64 bits, which overflow at 2⁶³.",
+    says="one_hot_bytes multiplies in 64 bits, which overflow at 2**63.",
     look="What is the largest int64? What is the largest `int` of Python?",
 )
 mistake(

@@ -14,8 +14,9 @@ from pathlib import Path
 from course import root
 
 _SIGNS = {"−": "-", "–": "-", "·": "*", "×": "x", "±": "+-", "≤": "<=", "…": "...", "\xa0": " "}
-_MATHS = {"√": "sqrt ", "²": "^2", "³": "^3", "π": "pi", "σ": "sigma", "α": "alpha", "Σ": "sum"}
-_IN_LETTERS = _SIGNS | _MATHS | {"∞": "infinity", "°": " degrees", "“": '"', "”": '"'}
+_MATHS = {"√": "sqrt ", "²": "^2", "³": "^3", "∞": "infinity", "°": " degrees", "∎": "", "Σ": "sum"}
+_GREEK = {"α": "alpha", "θ": "theta", "π": "pi", "σ": "sigma", "Φ": "Phi", "ω": "omega"}
+_IN_LETTERS = _SIGNS | _MATHS | _GREEK | {"“": '"', "”": '"', "␣": "_"}
 """What replaces letters that a console cannot show; it is "?" for all others."""
 
 

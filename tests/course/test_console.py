@@ -1,5 +1,7 @@
 """The commands in messages can be typed as they are."""
 
+import ast
+import codecs
 import io
 import os
 import sys
@@ -8,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from course import root
+from course.messages.wording import STATUS_WORDS
+from course.stubs import solution_of
+from course.syllabus import lessons
 from course.system import console
 from course.system.console import PREFIX, replace_unprintable, typed
 
@@ -69,3 +75,21 @@ def test_what_a_console_cannot_show_is_written_in_other_letters(monkeypatch, enc
     replace_unprintable()
     print("√C, 0.02², 2 · −1, h\xa0hint é", end="", flush=True)
     assert console_bytes.getvalue().decode(encoding) == shown
+
+
+def test_no_letter_that_a_student_reads_becomes_a_question_mark():
+    """In a console that knows 256 letters; the marks of a status are for pages only."""
+    read = ["syllabus.toml", "lessons/*.md", "mistakes/*.py", "testing/*.py", "messages/*.py"]
+    read += ["cli/**/*.py", "student/**/*.py"]
+    files = [path for pattern in read for path in (root() / "course").glob(pattern)]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    for lesson in lessons():
+        tree = ast.parse(lesson.tests.read_text(encoding="utf-8"))
+        tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        texts[lesson.tests.name] = "".join(ast.get_docstring(node) or "" for node in tests)
+        texts[lesson.stem] = solution_of(lesson.stem)
+    marks = {words.mark for words in STATUS_WORDS.values()}
+    codecs.register_error("in letters", console._in_letters)  # noqa: SLF001
+    for name, text in texts.items():
+        shown = "".join(set(text) - marks - {"?"}).encode("cp1252", "in letters")
+        assert b"?" not in shown, (name, set(text) - set(shown.decode("cp1252")))
