@@ -7,6 +7,7 @@ as HTML.
 import ast
 import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -71,7 +72,7 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         why=reasons_of(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
         printed=first.printed,
         commands=commands_for(result.lesson, exercise),
-        also_wrong="" if is_idea_right else _others(list(also_wrong)),
+        also_wrong="" if is_idea_right else _three_of(list(also_wrong)),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
 
@@ -88,15 +89,17 @@ def _idea(*corners: str) -> str:
 
     >>> _idea("empty ids")
     'The idea is right. One corner is left: empty ids.'
+    >>> _idea("empty ids", "a single id", "large ids", "no ids", "uint8 ids")
+    'The idea is right. 5 corners are left: empty ids, a single id, large ids, and 2 more.'
     """
     n_left = "One corner is" if len(corners) == 1 else f"{len(corners)} corners are"
-    return f"The idea is right. {n_left} left: {', '.join(corners)}."
+    return f"The idea is right. {n_left} left: {_three_of(corners)}."
 
 
-def _others(tests: list[str]) -> str:
+def _three_of(tests: Sequence[str]) -> str:
     """Return three tests at most and how many more there are: one mistake fails many.
 
-    >>> _others(["empty ids", "a single id", "large ids", "no ids", "uint8 ids"])
+    >>> _three_of(["empty ids", "a single id", "large ids", "no ids", "uint8 ids"])
     'empty ids, a single id, large ids, and 2 more'
     """
     n_more = len(tests) - 3

@@ -25,7 +25,7 @@ def report(results: Iterable[LessonResult], in_loop: bool = False) -> str:
     results, parts = list(results), []
     for result, exercise in _wrong(results):
         if result.trouble:
-            parts.append(_trouble(result.trouble))
+            parts.append(_trouble(result))
         else:
             parts.append(_message(exercise, message_about(result, exercise), in_loop))
     parts += map(filled, (*_remarks(results), *_about_printing(results)))
@@ -42,17 +42,27 @@ def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, Exer
             yield result, exercise
 
 
-def _trouble(trouble: str) -> str:
+def _trouble(result: LessonResult) -> str:
     """Return why a whole file could not be loaded: no single test can add to it."""
-    sentence, _, details = trouble.partition("\n")
-    width, lines = columns(), details.splitlines()
-    lines = [textwrap.fill(line, width, subsequent_indent="    ") for line in lines]
-    return "\n".join([_first(sentence, Status.WRONG), *lines])
+    sentence, *details = result.trouble.split("\n")
+    where = details.pop().strip() if details else ""
+    place, _, code = where.partition(": ")
+    details = [textwrap.fill(line, columns(), subsequent_indent="    ") for line in details]
+    parts = [
+        "\n".join([_rule(result.lesson, Status.WRONG), _first(sentence, Status.WRONG), *details]),
+        f"    {code}" if code else "",
+        f"  look at {place}" if place else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _rule(about: str, status: Status) -> str:
+    return click.style(f" {about} ".center(columns(), "-"), fg=STATUS_WORDS[status].color)
 
 
 def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
-    about = f" {exercise.name if told.idea else f'{exercise.name}: {told.test}'} "
-    title = click.style(about.center(columns(), "-"), fg=STATUS_WORDS[exercise.status].color)
+    about = exercise.name if told.idea else f"{exercise.name}: {told.test}"
+    title = _rule(about, exercise.status)
     below = told.advice if told.idea else told.look  # without a mistake, what raises this error
     first = [title, _first(told.idea or told.says or told.sentence, exercise.status), filled(below)]
     commands = [

@@ -73,8 +73,8 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
         if "'utf-8' codec" in error.msg:  # it names no other encoding
             raise Wrong(f"{shown} {_NOT_UTF_8}") from None
         text = f": {error.text.strip()}" if error.text else ""
-        line, place = f", line {error.lineno}", f"\n  {shown}:{error.lineno}"
-        where = f"{line}{text}{place}" if error.lineno else ""
+        line = error.lineno
+        where = f", line {line}\n  {shown}:{line}{text}" if line else ""
         raise Wrong(f"{shown} is not valid Python: {error.msg}{where}") from None
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
