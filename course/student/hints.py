@@ -37,9 +37,14 @@ def seen_again(exercise: Exercise) -> str:
 
 
 def one_more_on_top(exercise: Exercise) -> str:
-    """Return all hints that were shown, and above them one more: a small screen shows the top."""
+    """Return all hints that were shown, and above them one more: a small screen shows the top.
+
+    After the last one, say that there are no more.
+    """
+    before = n_shown(exercise)
     one_more(exercise)
-    return _page(exercise, range(n_shown(exercise), 0, -1))
+    page = _page(exercise, range(n_shown(exercise), 0, -1))
+    return page if before < len(HINTS) else f"There are no more hints.\n\n{page}"
 
 
 def _page(exercise: Exercise, numbers: Iterable[int]) -> str:

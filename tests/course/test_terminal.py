@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlparse
@@ -16,10 +17,11 @@ import click
 import pytest
 
 from course import ROOT
-from course.student.watch import saves, words
+from course.messages.terminal import report
+from course.student.watch import loop, saves, words
 from course.student.watch.saves import Saves
 from course.student.watch.step import heading, step_of
-from course.syllabus import find_lesson, lessons
+from course.syllabus import Status, find_exercises, find_lesson, lessons
 from course.system import terminal
 from course.system.files import write_atomically
 from course.system.terminal import (
@@ -32,6 +34,9 @@ from course.system.terminal import (
     folded,
     visible_length,
 )
+from course.testing.loading import run_module
+from course.testing.outcomes import Wrong
+from course.testing.result import ExerciseResult, LessonResult, TestResult
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
 STYLE = re.compile(r"\x1b\[[\d;]*m")
@@ -97,6 +102,22 @@ def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise):
     assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
     too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]
     assert not too_long
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.stem)
+def test_every_section_of_a_text_comes_in_turn_and_shows_no_tag(lesson):
+    text, steps = lesson.text.read_text(encoding="utf-8"), []
+    while (step := click.unstyle(step_of(lesson.exercises[-1], len(steps)))) not in steps:
+        steps.append(step)
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    in_order = re.findall(r"^##? (.+)", without_code, re.MULTILINE)
+    place = in_order.index(heading(lesson.exercises[-1])[1])
+    assert [step.split("\n")[0] for step in steps] == in_order[place:] + in_order[:place]
+    prose = [line for line in "\n".join(steps).split("\n") if not line.startswith("    ")]
+    assert not re.search(r"</?\w.*|<!.*", re.sub(r"`[^`]*`", "", "\n".join(prose)))
+    assert "\n\n\n" not in "\n\n".join(steps)
+    questions = [line for line in prose if re.match(r"\+ \d\. ", line)]
+    assert len(questions) == len(re.findall(r"^<summary>\d\. ", text, re.MULTILINE))
 
 
 def test_a_number_in_a_sentence_begins_no_item_of_a_list():
@@ -270,6 +291,217 @@ def test_a_slow_drive_is_looked_at_less_often(folder, clock, monkeypatch):
     while not seen.since_last_time(one):  # a look, and one more that finds the same
         waited += seen.pause
     assert waited < 1
+
+
+# --- keys and verdicts ----------------------------------------------------------------------
+
+
+class Played:
+    """The loop with a screen of which the steps are given: a key, or a function that is called.
+
+    Attributes:
+        requests: the runs that the loop asked for.
+    """
+
+    def __init__(self, repository: Path, monkeypatch) -> None:
+        self.requests: list[dict] = []
+        self._repository = repository
+        self.is_busy = False
+        monkeypatch.setattr(loop, "is_terminal", lambda: True)
+        monkeypatch.setattr(loop, "Screen", lambda: self)
+        monkeypatch.setattr(loop, "WarmProcess", self._as_warm_process)
+
+    def through(self, *steps: str | Callable[[], None], at: str = "lookup.lookup") -> list[str]:
+        """What is shown after each step, the text and the footer."""
+        self._left, self._after = list(steps), []
+        [exercise] = find_exercises(at)
+        loop.Loop(exercise).run()
+        return self._after[1:]
+
+    def saved(self, old: str, new: str, lesson: str = "lookup") -> Callable[[], None]:
+        """A step: other words in a file; it ends when a run is asked for."""
+
+        def save() -> None:
+            path = self._repository / "exercises" / f"{lesson}.py"
+            text = path.read_text(encoding="utf-8")
+            assert old in text
+            write_atomically(path, text.replace(old, new))
+            self._until = len(self.requests) + 1
+
+        return save
+
+    def verdict(self, *, wrong: str = "", report: str = "", **statuses: str) -> Callable[[], None]:
+        """A step: the end of the run; exercises that are not named are to do."""
+
+        def tell() -> None:
+            every = find_lesson(self.requests[-1]["lesson"]).exercises
+            found = {one.name: "to do" for one in every} | statuses
+            done = {"statuses": found, "edited": [], "wrong": wrong or None, "report": report}
+            self._tell(None, {"done": done})
+
+        return tell
+
+    # --- as the screen ---
+
+    _until = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, text: str, footer: str) -> None:
+        self._shown = click.unstyle(f"{text}\n\n{footer}")
+
+    def is_resized(self) -> bool:
+        return False
+
+    def pressed(self) -> str:
+        if len(self.requests) < self._until:
+            return ""
+        self._after.append(self._shown)
+        step = self._left.pop(0) if self._left else "q"
+        if isinstance(step, str):
+            return step
+        step()
+        return ""
+
+    # --- as the warm process ---
+
+    def _as_warm_process(self, task: str, tell: Callable, forks: bool) -> "Played":
+        self._tell = tell
+        return self
+
+    def run(self, request: dict) -> None:
+        self.requests.append(request)
+
+    def receive(self, process: None, message: dict) -> dict:
+        return message
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def played(repository, monkeypatch):
+    for folder in ("exercises", "course/mistakes"):
+        shutil.copytree(ROOT / folder, repository / folder)
+    return Played(repository, monkeypatch)
+
+
+TO_DO = 'raise NotImplementedError("TODO lookup.lookup")'
+WRONG = "return weight[ids + 1]"
+IDLE = [""] * 4 * saves.OTHERS
+"""Looks at the files, and nothing else."""
+
+
+def test_after_a_reset_the_way_back_stays_until_the_next_save(played):
+    wrong = played.verdict(wrong="lookup", report="look at it", lookup="wrong")
+    steps = [played.saved(TO_DO, WRONG), wrong, "r", "y", played.verdict(), *IDLE]
+    steps += [played.saved(TO_DO, WRONG), wrong]
+    _, _, asked, reset, *later, _, told = played.through(played.verdict(), *steps)[1:]
+    assert "Reset lookup?" in asked and "Press y" in asked
+    assert "Enter" not in asked and "read " not in asked
+    undo = re.compile(r"^  course reset --restore \d[\d_-]+$", re.MULTILINE)
+    for screen in (reset, *later):
+        assert "lookup is back to its original state" in screen and undo.search(screen)
+    assert "Ready: save" in later[-1]
+    assert len(played.requests) == 4  # at first, two saves, and the reset
+    assert not undo.search(told)
+
+
+def test_any_other_key_keeps_the_version(played, repository):
+    *_, asked, kept = played.through(played.saved(TO_DO, WRONG), played.verdict(), "r", "2")
+    assert "Reset lookup?" in asked and "Reset lookup?" not in kept
+    assert "1 lookup" in kept and len(played.requests) == 2
+    assert WRONG in (repository / "exercises" / "lookup.py").read_text(encoding="utf-8")
+
+
+def test_where_a_corner_fails_the_points_are_shown_once(played):
+    passed = {one.name: "passed" for one in find_lesson("lookup").exercises}
+    corner = passed | {"lookup": "idea right"}
+    told = played.verdict(wrong="lookup", report="The idea is right.", **corner)
+    *_, again = played.through(played.verdict(**corner), played.saved(TO_DO, WRONG), told)
+    assert "The idea is right." in again
+    assert again.count("1 lookup: ") == 1
+
+
+def test_answers_of_what_passed_before_are_told_from_the_exercise_at_hand(played):
+    one = played.verdict(lookup="passed")
+    every = played.verdict(**{one.name: "passed" for one in find_lesson("lookup").exercises})
+    wrong_again = played.verdict(wrong="lookup", lookup="wrong")
+    steps = ["s", one, "s", wrong_again, "s", every, "s"]
+    none, _, of_one, _, wrong, _, of_lesson = played.through(*steps)
+    for screen in (none, wrong):
+        assert "lookup hasn't passed yet" in screen and "The reference:" not in screen
+    line = of_one.split("\n")[2]
+    assert line.startswith("one_hot_lookup hasn't passed yet.") and line.endswith(" to lookup:")
+    assert "\nlookup, pick rows" in of_one
+    line = of_lesson.split("\n")[2]
+    assert line.startswith("toy_attention hasn't passed yet.") and line.endswith(" to lesson 1:")
+
+
+def test_an_exercise_that_passed_stays_when_it_is_gone_to_and_shows_its_answer(played):
+    passed = played.verdict(**{one.name: "passed" for one in find_lesson("lookup").exercises})
+    *_, there, still, answer = played.through(passed, "1", passed, "s")
+    assert "\nlookup: " in there and "\nlookup: " in still
+    assert answer.count("The reference:") == 1 and "hasn't passed yet" not in answer
+
+
+def test_a_number_goes_to_the_first_exercise_of_a_lesson_that_has_not_passed(played):
+    steps = [played.verdict(lookup="passed"), "l", "3", played.verdict(), "1", "0"]
+    _, board, there, _, back, unknown = played.through(*steps)
+    assert "lesson's number" in board
+    assert "3 learned: " in there and f"\n{find_lesson('learned').exercises[0].name}: " in there
+    assert "\nlookup: " in back and unknown == back
+
+
+def test_the_last_line_says_that_the_tests_of_another_lesson_are_loaded(played):
+    passed = {one.name: "passed" for one in find_lesson("lookup").exercises}
+    start, loading, ready, loading_as_well, *_ = played.through(
+        played.verdict(), "2", played.verdict(), "1", played.verdict(**passed), "1"
+    )
+    assert "Ready: save exercises/lookup.py" in start
+    assert "Loading the tests of lesson 2." in loading
+    assert "Ready: save exercises/permutation.py" in ready
+    assert "Loading the tests of lesson 1." in loading_as_well
+
+
+def test_a_verdict_on_a_save_closes_the_view_and_one_without_does_not(played):
+    steps = ["l", played.verdict(), played.saved(TO_DO, WRONG), "l"]
+    steps.append(played.verdict(wrong="lookup", report="It is wrong.", lookup="wrong"))
+    opened, still, _, again, told = played.through(*steps)
+    for board in (opened, still, again):
+        assert "What and Where: 0 of" in board
+    assert "It is wrong." in told and "What and Where" not in told
+
+
+def test_t_again_shows_the_next_section(played):
+    own, following, hint, own_again = played.through("t", "t", "h", "t")
+    assert "\n1. An id picks a row\n" in own and "Press t for the next section" in own
+    assert "\n2. What counts as an id?\n" in following
+    assert "next section" not in hint and own_again == own
+
+
+def test_after_the_last_hint_there_are_no_more(played):
+    *_, last, no_more = played.through("h", "h", "h", "h")
+    assert "no more hints" not in last and "no more hints" in no_more
+    assert "hint 3 of 3" in no_more
+
+
+def test_why_a_file_is_no_python_is_one_sentence_and_its_line_is_apart(repository):
+    path = repository / "exercises" / "rope.py"
+    with pytest.raises(Wrong) as found:
+        run_module(b"import torch\n\nscores = (1 + 2\n", path)
+    test = TestResult("test_a", Status.WRONG, str(found.value))
+    exercise = ExerciseResult("rotate_half", 1, (test,), 1)
+    said = report([LessonResult("rope", (exercise,), trouble=str(found.value))])
+    rule, sentence, *apart = said.split("\n")
+    assert click.unstyle(rule).strip("-") == " rope "
+    assert sentence == click.style(click.unstyle(sentence), fg="red", bold=True)
+    assert "never closed" in sentence and "scores" not in sentence
+    assert apart == ["", "    scores = (1 + 2", "", "  look at exercises/rope.py:3"]
 
 
 # --- all of it ------------------------------------------------------------------------------

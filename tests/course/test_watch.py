@@ -44,7 +44,13 @@ def points_without(*wrong: str) -> str:
 
 
 class Watch:
-    """A watcher that runs in a separate repository, and what it has printed so far."""
+    """A watcher that runs in a separate repository, and what it has printed so far.
+
+    Attributes:
+        beginning: what it printed up to its first verdict.
+    """
+
+    beginning: str
 
     def __init__(self, repository: Path, *arguments: str) -> None:
         self.repository = repository
@@ -118,7 +124,7 @@ def watching(own_repository):
     def start(*arguments: str) -> Watch:
         watch = Watch(own_repository, *arguments)
         started.append(watch)
-        watch.until(BEGIN)
+        watch.beginning = watch.until(BEGIN)
         return watch
 
     yield start
@@ -300,13 +306,15 @@ def test_without_a_name_it_is_whichever_was_saved(watching):
 
 
 @pytest.mark.slow
-def test_h_shows_a_hint_and_q_ends_it(watching):
+def test_h_shows_a_hint_and_nothing_else_and_q_ends_it(watching):
     watch = watching("rope")
+    assert watch.beginning.count("h\N{NO-BREAK SPACE}hint") == 1
     watch.verdict_on(SOLUTION.replace("-x2", "x2"))
     watch.press("h\n")
     assert "rotate_half" in watch.until("hint 1 of 3")
     watch.press("h\n")
-    watch.until("hint 2 of 3")
+    said = watch.until("hint 2 of 3")
+    assert "look at" not in said and "hint\N{NO-BREAK SPACE}" not in said
     watch.press("q\n")
     assert watch.process.wait(PATIENCE) == 0
 

@@ -56,7 +56,9 @@ class Loop:
         self._is_wrong = False  # whether the news is that something is
         self._line = f"{whose_environment()}\n{_LOADING}".strip()
         self._view = ""  # what a key asked for, in place of the news
-        self._asks_for_reset = False
+        self._offer = ""  # which keys matter while the view is shown
+        self._to_reset: Exercise | None = None  # the one that the view asks about
+        self._n_sections = 0  # of the text, that the key t has shown one after the other
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
         self._is_by_itself = True  # whether the run goes on without a save
@@ -87,6 +89,8 @@ class Loop:
             threading.Thread(target=self._read_keys, daemon=True).start()
         self._saves = Saves(root() / "exercises")
         self._show()
+        if not self._screen:
+            click.echo(f"Type a letter, then Enter:\n  {words.keys_line()}")
         self._test(self._tested)
         is_over = False
         while self._warm.is_busy or not is_over:
@@ -119,7 +123,8 @@ class Loop:
         with contextlib.suppress(OSError):
             while letters := os.read(0, 80):
                 for letter in letters.decode("ascii", errors="replace"):
-                    self._events.put(("key", letter))
+                    if not letter.isspace():  # Enter sends the line with the letter
+                        self._events.put(("key", letter))
         self._events.put(("key", ""))
 
     # --- saves and runs ---------------------------------------------------------------------
@@ -129,10 +134,12 @@ class Loop:
         touched = [lesson for lesson in lessons() if lesson.stem in stems]
         lesson = self._tested if self._tested in touched else next(iter(touched), None)
         if lesson:
-            self._view, self._asks_for_reset = "", False
+            self._close_view()
             self._test(lesson, by_itself=False)
 
     def _test(self, lesson: Lesson, by_itself: bool = True) -> None:
+        if by_itself and lesson != self._tested:
+            self._line = f"Loading the tests of lesson {lesson.number}."
         self._tested, self._began = lesson, time.monotonic()
         self._at, self._is_by_itself = None, by_itself
         if self._screen and (stopping := self._with_debugger(lesson)):
@@ -194,22 +201,25 @@ class Loop:
             if self._is_done(lesson):
                 self._passed = [one for one in lesson.exercises if self._status[one.name] == PASSED]
             news.append(words.passed(passed, self._status))
-        elif not self._is_by_itself and self._is_done(lesson):
+        elif not (wrong or self._is_by_itself) and self._is_done(lesson):
             news.append(f"{points_of(lesson, self._status)}.")
         self._news, self._is_wrong = "\n\n".join(filter(None, [*news, report])), bool(wrong)
-        self._turn_to_what_is_at_hand(edited, wrong)
+        self._turn_to_what_is_at_hand(edited, wrong, before)
         self._after_a_run()
         if self._exercise and self._exercise.lesson != lesson.stem:
-            self._line = f"Loading the tests of lesson {find_lesson(self._exercise.lesson).number}."
-            self._show()
             self._test(find_lesson(self._exercise.lesson))
+            self._show()
 
-    def _turn_to_what_is_at_hand(self, edited: list[str], wrong: str | None) -> None:
+    def _turn_to_what_is_at_hand(
+        self, edited: list[str], wrong: str | None, before: dict[str, str]
+    ) -> None:
         """Turn to the exercise that was saved and is wrong, or that comes after what passed."""
         names = [exercise.name for exercise in self._tested.exercises]
         at = self._exercise.name if self._exercise else ""
         if wrong:
             self._exercise = self._tested.exercise(wrong)
+        elif self._is_by_itself and before.get(at) == PASSED:
+            return  # the student wants to see it again
         elif self._status.get(at, PASSED) == PASSED or (edited and at not in names):
             self._exercise = self._next(self._tested)
 
@@ -228,6 +238,8 @@ class Loop:
         return min(left, key=lambda one: self._status[one.name] in DONE, default=None)
 
     def _after_a_run(self) -> None:
+        if not self._is_by_itself:  # the verdict is what the student waits for
+            self._close_view()
         seconds = time.monotonic() - self._began
         file = f"exercises/{self._tested.stem}.py"
         self._line = f"{file}: {seconds:.2f} s; save to test again"
@@ -264,34 +276,44 @@ class Loop:
     # --- keys -------------------------------------------------------------------------------
 
     def _on_key(self, key: str) -> None:
-        asked, self._asks_for_reset = self._asks_for_reset, False
-        exercise = self._exercise
+        if key == " " and self._screen and not self._to_reset:
+            self._screen.turn_page()
+            return
+        exercise, to_reset, n_sections = self._exercise, self._to_reset, self._n_sections
+        self._close_view()
         match key:
-            case "y" if asked:
-                self._view = self._reset(exercise)
-            case " " if self._screen:
-                self._screen.turn_page()
-                return
+            case _ if to_reset:
+                if key == "y":
+                    self._reset(to_reset)
             case "l":
                 self._view = words.board(self._tested, self._status)
+                self._offer = "Press a lesson's number to go there, Enter to go back."
             case "s":
                 self._view = self._answers()
-            case _ if exercise is None or asked:
-                self._view = ""
+            case _ if lesson := next((one for one in lessons() if str(one.number) == key), None):
+                self._go_to(self._first(lesson.exercises) or lesson.exercises[0])
+            case _ if exercise is None:
+                pass
             case "h":
                 self._view = hints.one_more_on_top(exercise)
             case "t":
-                step = step_of(exercise)  # the screen folds it, again when its width changes
+                step = step_of(exercise, n_sections)
+                self._n_sections = n_sections + 1
+                self._offer = "Press t for the next section, Enter to go back."
+                # the screen folds it, again when its width changes
                 self._view = step if self._screen else "\n".join(folded(step, columns()))
             case "r":
                 self._view = self._ask_for_reset(exercise)
             case "n":
-                self._exercise, self._view = self._after(exercise), ""
-                self._news, self._is_wrong = "", False
-                self._test(find_lesson(self._exercise.lesson))
-            case _:
-                self._view = ""
+                self._go_to(self._after(exercise))
         self._show()
+
+    def _close_view(self) -> None:
+        self._view, self._offer, self._to_reset, self._n_sections = "", "", None, 0
+
+    def _go_to(self, exercise: Exercise) -> None:
+        self._exercise, self._news, self._is_wrong = exercise, "", False
+        self._test(find_lesson(exercise.lesson))
 
     def _after(self, exercise: Exercise) -> Exercise:
         """Return the next exercise that has not passed; after the last one, the first."""
@@ -300,42 +322,60 @@ class Loop:
         return self._first(every[place:] + every[:place]) or exercise
 
     def _answers(self) -> str:
-        if self._passed:
-            return "\n\n\n".join(map(how_it_is_done, self._passed))
-        if self._exercise and self._status[self._exercise.name] != PASSED:
-            return f"{self._exercise.name} hasn't passed yet: h shows a hint, t the text."
-        return how_it_is_done(self._exercise or self._tested.exercises[-1])
+        at = self._exercise
+        if at and self._status[at.name] == PASSED:
+            return how_it_is_done(at)
+        passed = [one for one in self._passed if self._status[one.name] == PASSED]
+        if at and not passed:
+            return f"{at.name} hasn't passed yet: h shows a hint, t the text."
+        passed = passed or self._tested.exercises[-1:]
+        answers = "\n\n\n".join(map(how_it_is_done, passed))
+        if at is None:
+            return answers
+        lesson = f"lesson {find_lesson(passed[0].lesson).number}"
+        to = passed[0].name if len(passed) == 1 else lesson
+        return f"{at.name} hasn't passed yet. These are the answers to {to}:\n\n{answers}"
 
     def _ask_for_reset(self, exercise: Exercise) -> str:
         try:
-            self._asks_for_reset = backups.is_changed(exercise)
+            is_changed = backups.is_changed(exercise)
         except (OSError, ValueError) as error:
             return click.style(backups.why_not(error), fg="red")
-        if not self._asks_for_reset:
+        if not is_changed:
             return f"{exercise.name} is in its original state."
-        return f"Reset {exercise.name}? Your version is saved. y: yes, any other key: no"
+        self._to_reset = exercise
+        self._offer = "Press y to reset it, any other key to keep your version."
+        return f"Reset {exercise.name}? A copy of your version is kept."
 
-    def _reset(self, exercise: Exercise) -> str:
+    def _reset(self, exercise: Exercise) -> None:
+        lesson = find_lesson(exercise.lesson)
         try:
             kept = backups.reset_exercise(exercise)
         except (BuildError, OSError, ValueError) as error:
-            return click.style(backups.why_not(error), fg="red")
-        had = f" To undo: {typed(f'course reset --restore {kept}')}" if kept else ""
-        return f"{exercise.name} is back to its original state.{had}"
+            self._view = click.style(backups.why_not(error), fg="red")
+            return
+        self._saves.skip(lesson.module())  # or it would be tested as a save, without the news
+        undo = f" To undo:\n  {typed(f'course reset --restore {kept}')}" if kept else ""
+        self._news = f"{exercise.name} is back to its original state.{undo}"
+        self._is_wrong = False
+        self._test(lesson)
 
     # --- what is shown ----------------------------------------------------------------------
 
     def _show(self) -> None:
         lesson = find_lesson(self._exercise.lesson) if self._exercise else self._tested
         head, news = words.progress_line(lesson, self._status), self._view or self._news
-        below = "" if "\n" in self._view else self._what_to_do()
+        below = "" if self._view else self._what_to_do()
         gap = "\n" if self._is_wrong else "\n\n"  # there a list of commands goes on
         text = f"{head}\n\n{gap.join(filter(None, [news, below]))}"
         if self._screen:
-            line = "Press Enter to go back." if self._view else self._line
-            self._screen.show(text, f"{line}\n{words.keys_line()}")
+            self._screen.show(text, f"{self._footer()}\n{words.keys_line()}")
         else:
-            click.echo(f"\n{text}\n\n{self._line}")
+            click.echo(f"\n{text}\n\n{self._footer()}")
+
+    def _footer(self) -> str:
+        line = "Press Enter to go back." if self._view and self._screen else self._line
+        return self._offer or line
 
     def _what_to_do(self) -> str:
         if self._exercise is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from course.student.watch.formula import as_letters
-from course.syllabus import Exercise, find_lesson, name_for_check
+from course.syllabus import Exercise, Lesson, find_lesson, name_for_check
 
 
 def heading(exercise: Exercise) -> tuple[int, str]:
@@ -15,37 +15,47 @@ def heading(exercise: Exercise) -> tuple[int, str]:
     lines = _lines(exercise)
     asked = f"`course check {name_for_check(exercise)}`"
     place = next((number for number, line in enumerate(lines) if asked in line), 0)
-    above = [number for number in range(place + 1) if lines[number].startswith("## ")]
-    return (above[-1] + 1, lines[above[-1]].removeprefix("## ")) if above else (1, "")
+    start = max(start for start in _starts(lines) if start <= place)
+    return start + 1, lines[start].lstrip("# ")
 
 
-def step_of(exercise: Exercise) -> str:
+def step_of(exercise: Exercise, further: int = 0) -> str:
     """Return the step as text, a line for each paragraph; figures are links to their files.
 
     Parts that are folded in the lesson's text are only named.
+
+    Args:
+        further: how many sections later; after the last one comes the introduction.
     """
-    first, title = heading(exercise)
-    lines = _lines(exercise)[first:]
-    end = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
-    blocks = _blocks(lines[:end], find_lesson(exercise.lesson).text.parent)
-    return "\n\n".join([click.style(title, bold=True), *blocks])
+    lines, lesson = _lines(exercise), find_lesson(exercise.lesson)
+    starts = _starts(lines)
+    place = (starts.index(heading(exercise)[0] - 1) + further) % len(starts)
+    start, end = [*starts, len(lines)][place : place + 2]
+    return "\n\n".join(_blocks(lines[start:end], lesson))
 
 
 def _lines(exercise: Exercise) -> list[str]:
     return find_lesson(exercise.lesson).text.read_text(encoding="utf-8").splitlines()
 
 
-def _blocks(lines: Sequence[str], folder: Path) -> Iterator[str]:
-    """Yield paragraphs, figures, tables, code, and what is folded by its summary."""
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Return where the sections of a text begin: the introduction, and each heading."""
+    return [0, *(number for number, line in enumerate(lines) if line.startswith("## "))]
+
+
+def _blocks(lines: Sequence[str], lesson: Lesson) -> Iterator[str]:
+    """Yield headings, paragraphs, figures, tables, code, and the summary of what is folded."""
     block: list[str] = []
     depth, is_code = 0, False
     for line in [*lines, ""]:
-        if line.startswith("<details"):
-            depth += 1
+        depth += line.startswith("<details")
         if depth:
-            if depth == 1 and (summary := re.search("<summary>(.*)</summary>", line)):
-                yield f"+ {_plain(summary[1])} (folded in the text)"
+            block.append(line)
             depth -= line.startswith("</details")
+            if not depth:
+                summary = re.search("<summary>(.*?)</summary>", " ".join(block))
+                yield f"+ {_plain(summary[1])} (see `course open text {lesson.number}`)"
+                block = []
         elif line.startswith("```"):
             if is_code:
                 yield "\n".join(f"    {one}" for one in block).rstrip()
@@ -53,7 +63,8 @@ def _blocks(lines: Sequence[str], folder: Path) -> Iterator[str]:
         elif line or is_code:
             block.append(line)
         elif block:
-            yield _block(block, folder)
+            if text := _block(block, lesson.text.parent):
+                yield text
             block = []
 
 
@@ -62,8 +73,8 @@ def _block(lines: Sequence[str], folder: Path) -> str:
     if figure := re.fullmatch(r"!\[(.*)\]\((.*?)\)", text):
         about = click.style(_plain(figure[1]), dim=True)
         return f"  figure  {(folder / figure[2]).resolve().as_uri()}\n    {about}"
-    if text.startswith("### "):
-        return click.style(text.removeprefix("### "), bold=True)
+    if text.startswith("#"):
+        return click.style(text.lstrip("# "), bold=True)
     if formula := re.fullmatch(r"\$\$(.*)\$\$", text):
         return f"    {as_letters(formula[1])}"
     if text.startswith("|"):
@@ -80,16 +91,22 @@ _ITEM = r"(?:- |\d+\. )"
 
 
 def _plain(text: str) -> str:
-    """Return text without Markdown's marks; what is bold or in italics stays so."""
-    text = re.sub(
-        r"`[^`]*`|\$([^$]+)\$",
-        lambda found: as_letters(found[1]) if found[1] else found[0],
-        text,
-    )
+    """Return text without tags and Markdown's marks; what is bold or in italics stays so."""
+    text = re.sub(rf"`[^`]*`|\$([^$]+)\$|{_TAG}", _without_marks, text)
     text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"\\([\[\]_])", r"\1", re.sub(r"</?[a-z]+>", "", text))
+    text = re.sub(r"\\([\[\]_])", r"\1", text)
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return re.sub(_EMPHASIS, _styled, text)
+    return re.sub(_EMPHASIS, _styled, text).strip()
+
+
+_TAG = r"<(?:/?[a-z]|!--)[^>]*>"
+
+
+def _without_marks(found: re.Match) -> str:
+    """Return a formula as letters, code as it is, and nothing for a tag."""
+    if found[1]:
+        return as_letters(found[1])
+    return found[0] if found[0].startswith("`") else ""
 
 
 _EMPHASIS = r"`[^`]*`|\*\*(?! )(.+?)(?<! )\*\*|\*(?! )([^*]+)(?<! )\*"
