@@ -501,7 +501,8 @@ def _pairs(
     """Yield pairs that may fail these tests together, the likeliest first.
 
     A mistake of a family takes part only if each test speaks for one of the two; two of families
-    only if each of them fails some test just as the student does.
+    only if each of them fails some test just as the student does. What an exercise calls counts as
+    its own here: who writes that out can get it wrong twice.
 
     Args:
         alike: how much each looks like what the student wrote.
@@ -509,7 +510,9 @@ def _pairs(
     agreeing = {one for one, found in evidence.items() if _AGREES in found}
     order = {}
     for one, other in itertools.combinations(evidence, 2):
-        n_families = bool(one.mistake.family) + bool(other.mistake.family)
+        n_families = sum(
+            half.mistake.family not in ("", in_called.__name__) for half in (one, other)
+        )
         if one.mistake.says == other.mistake.says or (
             n_families == 2 and not agreeing.issuperset((one, other))
         ):

@@ -78,6 +78,7 @@ mistake(
 )
 mistake(
     {"dim=-1, keepdim=True": "keepdim=True, dim=tuple(range(x.dim()))"},
+    {"dim=-1, keepdim=True": "keepdim=True, dim=tuple(range(min(1, x.dim() - 1), x.dim()))"},
     says="RMSNorm takes the mean over all tokens instead of each token by itself.",
     look="Over which axis is the mean taken?",
 )
@@ -171,6 +172,11 @@ mistake(
     says="GroupedQueryAttention gives query head h the key head h % K instead of h // (H / K).",
     look="Which query heads should share a key head: neighbors, or every third?",
     common=True,
+)
+mistake(
+    {"self.n_heads // self.n_kv_heads": "self.n_kv_heads"},
+    says="GroupedQueryAttention repeats each key head K times instead of H / K times.",
+    look="How many query heads share a key head if there are 6 and 2?",
 )
 mistake(
     {

@@ -84,6 +84,11 @@ mistake(
     look="What has the model seen of each pair: the trained text or the longer one?",
 )
 mistake(
+    {_TURNS: "trained_length * theta / factor / (2 * math.pi)"},
+    says="yarn_frequencies counts the turns of frequencies that are divided already.",
+    look="Which frequencies did the model have on the trained text?",
+)
+mistake(
     {_TURNS: "4096 * theta / (2 * math.pi)"},
     {_TURNS: "2048 * theta / (2 * math.pi)"},
     says="yarn_frequencies counts turns without the trained length it is given.",
@@ -623,6 +628,11 @@ mistake(
 )
 mistake(
     {"(steps * (n_buckets - half)).long()": "(steps * (n_buckets - half)).round().long()"},
+    {
+        _FAR: "near.clamp(min=half).double()\n"
+        "    scale = (n_buckets - half) / math.log(max_distance / half)\n"
+        "    far = half + ((far / half).log() * scale).round().long()"
+    },
     {"(steps * (n_buckets - half)).long()": "(steps * (n_buckets - half)).ceil().long()"},
     says="relative_buckets rounds to the nearest bucket, or up, instead of down.",
     look="Which whole number does floor make of 1.7?",

@@ -123,6 +123,11 @@ mistake(
     look="When does `.view` fail where `.reshape` works?",
 )
 mistake(
+    {"weight[ids": "weight[-1 + ids"},
+    says="lookup takes the row before the one that an id names, as if ids began at 1.",
+    look="Which id does the first row have, 0 or 1?",
+)
+mistake(
     {"()]": "()].mean(dim=-2)"},
     says="lookup averages the rows that it finds.",
     look="Does each id get its own row in your result?",
@@ -329,6 +334,18 @@ mistake(
     look="What is a matrix product divided by, if anything?",
 )
 mistake(
+    *(
+        {f"return {_PRODUCT}": f"rows = {_PRODUCT}\n    return {result}"}
+        for result in (
+            "rows.mean(dim=-2) if rows.dim() > 1 else rows",
+            "rows.sum(dim=-2) if rows.dim() > 1 else rows",
+            "rows.sum(dim=-2) / max(rows.shape[-2], 1) if rows.dim() > 1 else rows",
+        )
+    ),
+    says="one_hot_lookup adds up or averages the rows of a sentence: one row is left of all.",
+    look="How many rows should the result have for a sentence of three words?",
+)
+mistake(
     {" @ weight": " @ F.pad(weight[1:], (0, 0, 1, 0))"},
     {" @ weight": " @ F.pad(weight[:-1], (0, 0, 0, 1))"},
     says="one_hot_lookup omits the first or the last row of the table from its sum.",
@@ -421,6 +438,12 @@ mistake(
     {"* bytes_per_element": "* 2"},
     says="one_hot_bytes multiplies by a fixed number of bytes, whatever `bytes_per_element` is.",
     look="Where do you use `bytes_per_element`?",
+)
+mistake(
+    {"seq_len * vocab_size": "vocab_size * vocab_size"},
+    {"batch_size * seq_len": "vocab_size"},
+    says="one_hot_bytes counts a one-hot row for every word of the vocabulary, not of the batch.",
+    look="Which of the three sides says how many ids a sentence has?",
 )
 mistake(
     {"* bytes_per_element": "* bytes_per_element / 2**30"},

@@ -825,6 +825,11 @@ mistake(
 )
 mistake(
     {"n_heads, -1, 2,": "-1, 2, n_heads,", "(1, 2)": "(0, 1)"},
+    {
+        "weight.reshape(": "weight.reshape(-1, n_heads, weight.shape[1]).transpose(0, 1).reshape(",
+        ".reshape(weight.shape)": ".reshape(n_heads, -1, weight.shape[1]).transpose(0, 1)"
+        ".reshape(weight.shape)",
+    },
     says="interleaved_to_half treats the heads as the fastest axis, as if rows were (D, H).",
     look="Which rows of the weight make head 0: the first D, or every H-th?",
 )

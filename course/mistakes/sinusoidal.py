@@ -751,6 +751,11 @@ mistake(
     common=True,
 )
 mistake(
+    {"pe[k:]": "pe.roll(k, dims=0)[: len(pe) - k]"},
+    says="relative_similarity takes row p - k instead of p + k: the first rows meet the last.",
+    look="Does `roll(k)` bring row k to the top, or row 0 to place k?",
+)
+mistake(
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)"},
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", "dim=-1)": "dim=-1)[k:]"},
     says="relative_similarity lets positions wrap around at the end of the table.",

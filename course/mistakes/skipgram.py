@@ -349,6 +349,7 @@ mistake(
 )
 mistake(
     {"counts**power": "(counts + 1) ** power"},
+    {'got all zero")': 'got all zero")\n    counts = counts + 1'},
     says="noise_distribution adds to every count, so words that never occur are drawn.",
     look="What is 0 ** 0.75? Which probability has a count of 0?",
 )
@@ -1659,6 +1660,20 @@ mistake(
     },
     says="analogy gives the inputs the similarity -1, which an opposite row has, too.",
     look="Which number is below every cosine?",
+)
+mistake(
+    *(
+        {
+            "top_k + 3": "len(vectors)",
+            "    return rows[~is_input][:top_k], similarities[~is_input][:top_k]": "    in_order = "
+            "similarities.masked_fill(is_input, 0)[rows.argsort()]\n"
+            f"    best = in_order.topk(min(top_k, {n_rows}))\n"
+            "    return best.indices, best.values",
+        }
+        for n_rows in ("len(rows)", "len(rows[~is_input])")
+    ),
+    says="analogy gives the inputs the similarity 0, which is more than many rows have.",
+    look="What is the cosine of a row that points the other way, above 0 or below?",
 )
 mistake(
     {"is_input = ": "top_k = min(top_k, len(vectors) - 3)\n    is_input = "},

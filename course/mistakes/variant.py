@@ -80,7 +80,9 @@ class Variant:
     def and_also(self, other: "Variant") -> "Variant | None":
         """Return this variant with the other's edits too; None if they cannot both be made."""
         for one, then in ((self, other), (other, self)):
-            if not then.definition:
+            if one.calls and then.calls:  # the text of the one has all that is called
+                then = then.calls
+            if not (then.definition or then.calls):
                 both = replace(one, edits=then.edits, of=one)
                 with (
                     contextlib.suppress(EditError, SyntaxError),

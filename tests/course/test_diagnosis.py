@@ -474,6 +474,51 @@ class SinusoidalPositionalEmbedding(nn.Module):
 """,
             ("scales", "no more rows"),
         ),
+        pytest.param(
+            "sinusoidal",
+            "sinusoidal_encoding",
+            """
+import math
+
+def sinusoidal_encoding(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    rows = [
+        [
+            turn(pos / base ** (2 * i / n_embd))
+            for i in range(0, n_embd, 2)
+            for turn in (math.cos, math.sin)
+        ]
+        for pos in range(length)
+    ]
+    return torch.tensor(rows, dtype=torch.float32).reshape(length, n_embd)
+""",
+            ("cosine before", "doubles the exponent"),
+            id="one of them in what it would call",
+        ),
+        pytest.param(
+            "sinusoidal",
+            "SinusoidalPositionalEmbedding",
+            """
+class SinusoidalPositionalEmbedding(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        check_width(n_embd)
+        self.n_embd, self.base = n_embd, base
+        self.register_buffer("pe", self.rows(max_seq_len), persistent=False)
+
+    def rows(self, length):
+        rates = self.base ** (torch.arange(0, self.n_embd, 2).double() / self.n_embd)
+        angles = torch.arange(length).double().outer(rates)
+        return torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(-2).float()
+
+    def forward(self, seq_len):
+        if seq_len <= len(self.pe):
+            return self.pe[:seq_len]
+        return self.rows(seq_len).to(self.pe)
+""",
+            ("cosine before", "minus sign"),
+            id="both in what it would call",
+        ),
     ],
 )
 def test_either_of_two_mistakes_is_named(diagnosis_of, stem, exercise, definition, words):
