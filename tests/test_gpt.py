@@ -106,14 +106,14 @@ PROJECTIONS = ["q_proj.weight", "k_proj.weight", "v_proj.weight", "out_proj.weig
 NORMS = ["norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias"]
 
 
-def names_in_block(module, n_embd, prefix="", part=""):
+def names_in_block(parameters, n_embd, prefix="", part=""):
     """The name of each parameter of a block, by what it is for; those in its mlp by their shape."""
     names = {part + name: prefix + name for name in NORMS}
     names |= {f"{part}attention.{name}": f"{prefix}attention.{name}" for name in PROJECTIONS}
     for which, shape in ("first", (4 * n_embd, n_embd)), ("second", (n_embd, 4 * n_embd)):
         found = [
             name
-            for name, weight in module.parameters.items()
+            for name, weight in parameters.items()
             if name.startswith(f"{prefix}mlp.") and tuple(weight.shape) == shape
         ]
         expect.that(len(found) == 1, f"the mlp has {len(found)} weights {shape}, but needs one")
@@ -121,12 +121,10 @@ def names_in_block(module, n_embd, prefix="", part=""):
     return names
 
 
-def names_in_gpt(module, n_embd, n_layers):
+def names_in_gpt(parameters, n_embd, n_layers):
     """The name of each parameter of a GPT, by what it is for."""
     parts = r"(.+?\.)?(?=(norm1|norm2|attention|mlp)\.)"  # the names in an mlp are free
-    found = dict.fromkeys(
-        match[0] for name in module.parameters if (match := re.match(parts, name))
-    )
+    found = dict.fromkeys(match[0] for name in parameters if (match := re.match(parts, name)))
     expect.that(
         len(found) == n_layers,
         f"norm1, norm2, attention and mlp should be in {n_layers} blocks, each with its own "
@@ -134,41 +132,44 @@ def names_in_gpt(module, n_embd, n_layers):
     )
     names = {name: name for name in ("tokens.weight", "norm.weight", "norm.bias")}
     for layer, prefix in enumerate(found):
-        names |= names_in_block(module, n_embd, prefix, f"{layer}: ")
+        names |= names_in_block(parameters, n_embd, prefix, f"{layer}: ")
     return names
 
 
-def filled(module, draw, names, **shapes):
-    """Write drawn numbers into the parameters of a module, and return them, in float64."""
-    parameters, values = module.parameters, {}
+def filled(module, draw, names_in):
+    """Write drawn numbers into the parameters of a module, and return them, in float64.
+
+    `names_in(parameters)` tells the name of each by what it is for.
+    """
+    parameters = module.parameters
+    names, values = names_in(parameters), {}
     for what, name in names.items():
-        shape = tuple(parameters[name].shape) if name in parameters else shapes.get(name, (1,))
-        numbers = draw.normal(*shape)
+        numbers = draw.normal(*parameters[name].shape) if name in parameters else draw.normal(1)
         if "norm" in what:
             numbers = 0.5 * numbers + what.endswith("weight")
         elif what != "tokens.weight":
             numbers = 0.4 * numbers
-        module.set(**{name.replace(".", "__"): numbers})
-        values[what] = numbers.double()
-    return values
+        values[what] = numbers
+    module.set(**{name.replace(".", "__"): values[what] for what, name in names.items()})
+    return {what: numbers.double() for what, numbers in values.items()}
 
 
 def attention_and_weights(lesson, draw, n_embd, n_heads, max_seq_len):
     """A `CausalSelfAttention` with drawn weights, and these."""
     attention = lesson.CausalSelfAttention(n_embd, n_heads, max_seq_len)
-    return attention, filled(attention, draw, {name: name for name in PROJECTIONS})
+    return attention, filled(attention, draw, lambda _: {name: name for name in PROJECTIONS})
 
 
 def block_and_weights(lesson, draw, n_embd, n_heads, max_seq_len):
     """A `Block` with drawn weights, and these."""
     block = lesson.Block(n_embd, n_heads, max_seq_len)
-    return block, filled(block, draw, names_in_block(block, n_embd))
+    return block, filled(block, draw, lambda its: names_in_block(its, n_embd))
 
 
 def gpt_and_weights(lesson, draw, vocab_size, n_embd, n_heads, n_layers, max_seq_len):
     """A `GPT` with drawn weights, and these."""
     model = lesson.GPT(vocab_size, n_embd, n_heads, n_layers, max_seq_len)
-    return model, filled(model, draw, names_in_gpt(model, n_embd, n_layers))
+    return model, filled(model, draw, lambda its: names_in_gpt(its, n_embd, n_layers))
 
 
 class Cache(dict):
@@ -712,7 +713,7 @@ class TestBlock:
         twice.
         """
         block, _ = block_and_weights(lesson, draw, 12, 3, 9)
-        last = names_in_block(block, 12)["mlp, second"]
+        last = names_in_block(block.parameters, 12)["mlp, second"]
         block.set(
             attention__out_proj__weight=torch.zeros(12, 12),
             **{last.replace(".", "__"): torch.zeros(12, 48)},
@@ -738,7 +739,7 @@ class TestBlock:
         weights at the end of the mlp show it. (And other things hardly.)
         """
         block, weights = block_and_weights(lesson, draw, 12, 3, 9)
-        last = names_in_block(block, 12)["mlp, second"]
+        last = names_in_block(block.parameters, 12)["mlp, second"]
         weights["mlp, second"] *= 50
         block.set(**{last.replace(".", "__"): weights["mlp, second"].float()})
         x = draw.normal(2, 5, 12)
@@ -777,7 +778,8 @@ class TestBlock:
             return block_of(x, dict(zip(weights, values, strict=True)), 2)
 
         want = differentiated(of, upstream, x, *weights.values())
-        for place, gradient in zip([0, *names_in_block(block, 8).values()], want, strict=True):
+        names = names_in_block(block.parameters, 8).values()
+        for place, gradient in zip([0, *names], want, strict=True):
             expect.close(got[place], gradient.float(), tolerance=1e-4)
 
 
@@ -812,7 +814,7 @@ class TestGPT:
         """
         model = lesson.GPT(vocab_size, n_embd, n_heads, n_layers, 16)
         parameters = model.parameters
-        names = names_in_gpt(model, n_embd, n_layers)
+        names = names_in_gpt(model.parameters, n_embd, n_layers)
         expect.equal(sorted(parameters), sorted(names.values()), what="the parameters, sorted")
         table, numbers = parameters["tokens.weight"], sum(w.numel() for w in parameters.values())
         expect.equal(tuple(table.shape), (vocab_size, n_embd), what="the shape of tokens.weight")
@@ -850,7 +852,7 @@ class TestGPT:
         `nn.LayerNorm` adds to it; here the only block adds nothing to them.
         """
         model, weights = gpt_and_weights(lesson, draw, 11, 8, 2, 1, 9)
-        names = names_in_gpt(model, 8, 1)
+        names = names_in_gpt(model.parameters, 8, 1)
         quiet = {"0: attention.out_proj.weight": 0.0, "0: mlp, second": 0.0, "tokens.weight": 0.003}
         for what, factor in quiet.items():
             weights[what] = (factor * weights[what]).float().double()
@@ -913,7 +915,7 @@ class TestGPT:
             return logits_of(ids, dict(zip(weights, values, strict=True)), 2, 2)
 
         want = differentiated(of, upstream, *weights.values())
-        for name, gradient in zip(names_in_gpt(model, 8, 2).values(), want, strict=True):
+        for name, gradient in zip(names_in_gpt(model.parameters, 8, 2).values(), want, strict=True):
             expect.close(got[name], gradient.float(), tolerance=1e-3)
 
 
