@@ -480,17 +480,23 @@ def _difference(
 
 
 def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> list[str]:
-    """Return a line about the first entry that differs; for a single number, only if not shown."""
+    """Return a line about the first entry that differs; of few, only if it is not seen already."""
     place = tuple(off.nonzero()[0].tolist())
+    if want.numel() <= _FEW and show(got[place]) != show(want[place]):
+        return []
     apart = _apart(got[place].item(), want[place].item())
     if not place:
-        return [] if show(got) != show(want) else [f"differs: {apart}"]
+        return [f"differs: {apart}"]
     count = int(off.sum())
     line = (
         f"differs {'at' if count == 1 else 'first at'} {_in_brackets(place)}: "
         f"{apart} ({count} of {off.numel()} entries differ)"
     )
     return [line, *_row_there(got, want, place)]
+
+
+_FEW = 4
+"""So many numbers are compared at a glance."""
 
 
 def _row_there(got: torch.Tensor, want: torch.Tensor, place: tuple[int, ...]) -> list[str]:

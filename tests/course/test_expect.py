@@ -261,7 +261,12 @@ def test_of_tensors_too_large_to_show_a_row_is_shown():
     ]
     long = torch.zeros(2, 30)
     assert message_of(expect.close, long + 1, long).endswith("(60 of 60 entries differ)")
-    assert message_of(expect.close, X + 1, X).endswith("(4 of 4 entries differ)")
+
+
+def test_of_four_numbers_nobody_needs_to_be_told_which_differ():
+    assert "entries differ" not in message_of(expect.close, X + 1, X)
+    a_little_more = X + torch.tensor([[0.0, 0.0], [0.0, 3e-4]])
+    assert "entries differ" in message_of(expect.close, a_little_more, X)
 
 
 NO_TENSORS = {
