@@ -289,9 +289,12 @@ def test_a_deleted_file_comes_back_alone(repository):
         load_module(path)
 
 
-def test_stopping_at_the_first(run):
-    result = run(stub_from(SOLUTION, "rope"), "-x")
-    assert result.text.splitlines()[-1].startswith("1 to do in")
+def test_stopping_at_the_first_that_is_wrong_passes_what_is_to_do(run):
+    stub = stub_from(SOLUTION, "rope")
+    result = run(f"{stub}\n\ndef apply_rope(x, cos, sin):\n    return x\n", "-x")
+    assert result.status == 1
+    assert "!!!" not in result.text
+    assert "2 to do, 1 wrong in" in result.text.splitlines()[-1]
 
 
 RIGHT_FILES = {
