@@ -802,12 +802,20 @@ mistake(
 )
 mistake(
     {"x @ weight.T": "(x @ weight.T).softmax(dim=-1)"},
-    {"return ": "return torch.log_softmax(", "weight.T": "weight.T, dim=-1)"},
-    {"return ": "return torch.sigmoid(", "weight.T": "weight.T)"},
     {"def ": "@_then(lambda scores: scores.softmax(dim=1))\ndef "},
-    says="tied_logits returns probabilities or their logarithms, not scores.",
+    says="tied_logits applies a softmax, so it returns probabilities instead of scores.",
     look="Are logits taken before or after the softmax?",
     common=True,
+)
+mistake(
+    {"return ": "return torch.log_softmax(", "weight.T": "weight.T, dim=-1)"},
+    says="tied_logits returns the logarithms of probabilities instead of scores.",
+    look="Are logits taken before or after the softmax?",
+)
+mistake(
+    {"return ": "return torch.sigmoid(", "weight.T": "weight.T)"},
+    says="tied_logits applies a sigmoid to the scores.",
+    look="Between which numbers can a logit be?",
 )
 mistake(
     {"weight.T": "weight.reshape(weight.shape[1], -1)"},
@@ -817,16 +825,28 @@ mistake(
 )
 mistake(
     {"x @": "x / x.shape[-1] ** 0.5 @"},
+    says="tied_logits divides the scores by √C, as attention does.",
+    look="Does the definition of a dot product contain a scale?",
+)
+mistake(
     {"x @": "x * x.shape[-1] ** 0.5 @"},
+    says="tied_logits multiplies the scores by √C.",
+    look="Does the definition of a dot product contain a scale?",
+)
+mistake(
     {"x @": "x / x.shape[-1] @"},
-    says="tied_logits scales the scores by the width or by its root.",
+    says="tied_logits divides the scores by the width, C.",
     look="Does the definition of a dot product contain a scale?",
 )
 mistake(
     {"x @": "x / len(weight) @"},
     {"x @": "x / len(weight) ** 0.5 @"},
+    says="tied_logits divides the scores by the number of words or its root.",
+    look="Does the definition of a dot product contain a quotient?",
+)
+mistake(
     {"x @": "x / x.shape[1] @"},
-    says="tied_logits divides the scores by the number of words or of tokens, or by its root.",
+    says="tied_logits divides the scores by the number of tokens.",
     look="Does the definition of a dot product contain a quotient?",
 )
 mistake(

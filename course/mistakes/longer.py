@@ -633,20 +633,28 @@ mistake(
         "    scale = (n_buckets - half) / math.log(max_distance / half)\n"
         "    far = half + ((far / half).log() * scale).round().long()"
     },
-    {"(steps * (n_buckets - half)).long()": "(steps * (n_buckets - half)).ceil().long()"},
-    says="relative_buckets rounds to the nearest bucket, or up, instead of down.",
+    says="relative_buckets rounds to the nearest bucket instead of down.",
     look="Which whole number does floor make of 1.7?",
     common=True,
+)
+mistake(
+    {"(steps * (n_buckets - half)).long()": "(steps * (n_buckets - half)).ceil().long()"},
+    says="relative_buckets rounds up instead of down.",
+    look="Which whole number does floor make of 1.7?",
 )
 mistake(
     {_STEPS: "(near.clamp(min=half).double() / half).log2() / math.log(max_distance / half)"},
     {_STEPS: "(near.clamp(min=half).double() / half).log() / math.log2(max_distance / half)"},
     {_STEPS: "(near.clamp(min=half).double() / half).log() / math.log10(max_distance / half)"},
     {_STEPS: "(near.clamp(min=half).double() / half).log10() / math.log(max_distance / half)"},
-    {_STEPS: "(near.clamp(min=half).double() / half).log()"},
-    says="relative_buckets divides logarithms of two different bases, or does not divide.",
+    says="relative_buckets divides logarithms of two different bases.",
     look="What is the quotient of the two logarithms for d = max_distance?",
     common=True,
+)
+mistake(
+    {_STEPS: "(near.clamp(min=half).double() / half).log()"},
+    says="relative_buckets does not divide by the logarithm of max_distance / half.",
+    look="Which bucket does d = max_distance get from your formula?",
 )
 mistake(
     {_BUCKETS: f"(distances < 0).long() * half + {_BUCKETS}"},
@@ -901,10 +909,14 @@ mistake(
 )
 mistake(
     {"0.02 *": "0.02**2 *"},
-    {"0.02 *": "0.02**0.5 *"},
-    says="RelativeBias takes the variance for the standard deviation, or the other way round.",
-    look="Which of the two does `randn` get multiplied by? How large is 0.02²?",
+    says="RelativeBias draws with standard deviation 0.0004, the variance, instead of 0.02.",
+    look="What does `randn` get multiplied by, the variance or the standard deviation?",
     common=True,
+)
+mistake(
+    {"0.02 *": "0.02**0.5 *"},
+    says="RelativeBias draws with variance 0.02 instead of standard deviation 0.02.",
+    look="Of which number do you take the root, and is it a variance?",
 )
 mistake(
     {_DRAWN: "0.02 * torch.randn(n_heads, n_buckets)", _BIAS: "self.weight[:, buckets]"},

@@ -278,10 +278,14 @@ mistake(
 )
 mistake(
     {"len(weight)": "len(weight) + 1"},
+    says="one_hot_lookup makes its one-hot rows V + 1 numbers long.",
+    look="How many ids are there from 0 to V - 1?",
+)
+mistake(
     {"len(weight)": "weight.shape[1]"},
     {"len(weight)": "weight.shape[1]", "@ weight": "@ weight.T"},
-    says="one_hot_lookup makes its one-hot rows V + 1 or C numbers long.",
-    look="How many ids are there from 0 to V - 1, and which axis of the table do they number?",
+    says="one_hot_lookup makes its one-hot rows C numbers long.",
+    look="Which axis of the table do the ids number?",
 )
 mistake(
     {_ONE_HOT: "ids.unsqueeze(-1) == torch.arange(len(weight), device=ids.device).to(ids.dtype)"},
@@ -454,10 +458,14 @@ mistake(
     {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9)"},
     {"* bytes_per_element": "* bytes_per_element // 2**30"},
     {"* bytes_per_element": "* bytes_per_element // 2**20"},
-    {"* bytes_per_element": "* bytes_per_element * 8"},
-    says="one_hot_bytes answers in GiB, in bits, or in some other unit than bytes.",
+    says="one_hot_bytes answers in a unit larger than bytes, such as GiB.",
     look="Which unit does the name of the function promise?",
     common=True,
+)
+mistake(
+    {"* bytes_per_element": "* bytes_per_element * 8"},
+    says="one_hot_bytes answers in bits.",
+    look="Which unit does the name of the function promise?",
 )
 mistake(
     {"* bytes_per_element": "* bytes_per_element // 8"},

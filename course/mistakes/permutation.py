@@ -288,10 +288,14 @@ mistake(
 )
 mistake(
     {_WRONG: "perm.min() < 0 or perm.max() >= len(perm)"},
-    {_WRONG: "len(perm.unique()) < len(perm)"},
     {_WRONG: "max(perm.tolist()) != len(perm) - 1"},
-    says="inverse_permutation checks only the range, the sum, or that no entry occurs twice.",
-    look="Are (3, 0, 0, 3) and (4, 3, 2, 1) permutations of 0, 1, 2, 3?",
+    says="inverse_permutation checks the range of the entries, but not that each occurs once.",
+    look="Is (3, 0, 0, 3) a permutation of 0, 1, 2, 3?",
+)
+mistake(
+    {_WRONG: "len(perm.unique()) < len(perm)"},
+    says="inverse_permutation checks that no entry occurs twice, but not their range.",
+    look="Is (4, 3, 2, 1) a permutation of 0, 1, 2, 3?",
 )
 mistake(
     {"range(len(perm))": "range(1, len(perm) + 1)"},
@@ -389,10 +393,14 @@ mistake(
 )
 mistake(
     {"layer(x)[:, perm]": "layer(x)[perm]", "x[:, perm]": "x[perm]"},
-    {"layer(x)[:, perm]": "layer(x)[..., perm]", "x[:, perm]": "x[..., perm]"},
-    says="equivariance_gap shuffles the sentences or the features, not the tokens.",
+    says="equivariance_gap shuffles the sentences instead of the tokens.",
     look="Which axis of (B, T, C) numbers the tokens?",
     common=True,
+)
+mistake(
+    {"layer(x)[:, perm]": "layer(x)[..., perm]", "x[:, perm]": "x[..., perm]"},
+    says="equivariance_gap shuffles the features instead of the tokens.",
+    look="Which axis of (B, T, C) numbers the tokens?",
 )
 mistake(
     {"layer(x)[:, perm]": "layer(x)", "layer(x[:, perm])": "layer(x[:, perm])[:, perm]"},
@@ -414,7 +422,15 @@ mistake(
 )
 mistake(
     {"max()": "mean()"},
+    says="equivariance_gap takes the mean of the differences, not the largest one.",
+    look="Which difference does the exercise ask for, if one entry of a thousand is off?",
+)
+mistake(
     {"max()": "sum()"},
+    says="equivariance_gap adds up the differences instead of taking the largest one.",
+    look="Should the gap grow with the number of tokens?",
+)
+mistake(
     {"max()": "min()"},
     {"max()": "std()"},
     {"max()": "median()"},
@@ -424,7 +440,7 @@ mistake(
     {"max()": "amax(dim=(1, 2)).mean()"},
     {".abs().max()": ".norm()"},
     {"abs()": "square()"},
-    says="equivariance_gap takes a mean, a sum, a norm or the like, not the largest difference.",
+    says="equivariance_gap summarizes the differences in another way than by the largest one.",
     look="Which difference does the exercise ask for, if one entry is off, or many?",
 )
 mistake(
@@ -530,14 +546,29 @@ mistake, alternative, error = entries("bag_vector")
 
 _BAG = "layer(x).mean(dim=1)"
 
+_WHICH_AXIS = "Which axis of (B, T, C) numbers the tokens?"
+
 mistake(
     {"dim=1": "dim=-1"},
-    {"dim=1": "dim=0"},
-    {"dim=1": "dim=(1, 2)"},
-    {"dim=1": ""},
-    says="bag_vector averages over the sentences or the features, or over two axes at once.",
-    look="Which axis of (B, T, C) numbers the tokens?",
+    says="bag_vector averages over the features instead of the tokens.",
+    look=_WHICH_AXIS,
     common=True,
+)
+mistake(
+    {"dim=1": "dim=0"},
+    says="bag_vector averages over the sentences instead of the tokens.",
+    look=_WHICH_AXIS,
+    common=True,
+)
+mistake(
+    {"dim=1": "dim=(1, 2)"},
+    says="bag_vector averages over the features as well as the tokens.",
+    look=_WHICH_AXIS,
+)
+mistake(
+    {"dim=1": ""},
+    says="bag_vector averages over all axes, which leaves one number.",
+    look=_WHICH_AXIS,
 )
 mistake(
     {_BAG: "layer(x).sum(dim=1) / (layer(x) != 0).any(dim=-1).sum(dim=1, keepdim=True).clamp(1)"},
@@ -557,10 +588,14 @@ mistake(
 )
 mistake(
     {"mean": "sum"},
+    says="bag_vector does not divide the sum by the number of tokens.",
+    look="What is the mean of three equal vectors, and what is their sum?",
+)
+mistake(
     {"mean(dim=1)": "sum(dim=1) / x.shape[-1]"},
     {"mean(dim=1)": "sum(dim=1) / x.shape[0]"},
     {"mean(dim=1)": "sum(dim=1) / (x.shape[1] - 1)"},
-    says="bag_vector does not divide the sum by the number of tokens, or divides it by another.",
+    says="bag_vector divides the sum by a number that is not the number of tokens.",
     look="How many vectors do you add up? Does a token of zeros count?",
 )
 mistake(
@@ -594,9 +629,17 @@ mistake(
 mistake(
     {".mean(dim=1)": "[:, 0]"},
     {".mean(dim=1)": "[:, -1]"},
+    says="bag_vector returns the vector of a single token instead of the mean.",
+    look="Which tokens should count?",
+)
+mistake(
     {"mean(dim=1)": "amax(dim=1)"},
+    says="bag_vector takes the largest value of each feature instead of the mean.",
+    look="Which tokens should count?",
+)
+mistake(
     {"mean(dim=1)": "median(dim=1).values"},
-    says="bag_vector takes one token, the largest or the middle values instead of the mean.",
+    says="bag_vector takes the median of each feature instead of the mean.",
     look="Which tokens should count?",
 )
 mistake(
@@ -712,8 +755,12 @@ mistake(
 )
 mistake(
     {"x @ w_q.T": "x"},
+    says="projected_attention takes the tokens themselves as queries and never uses w_q.",
+    look="Which of the three weights does your code never use?",
+)
+mistake(
     {"x @ w_k.T": "x"},
-    says="projected_attention leaves the queries or the keys unprojected.",
+    says="projected_attention takes the tokens themselves as keys and never uses w_k.",
     look="Which of the three weights does your code never use?",
 )
 mistake(

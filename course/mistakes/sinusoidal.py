@@ -76,8 +76,12 @@ mistake(
 )
 mistake(
     {" / n_embd)": ")"},
+    says="inverse_frequencies does not divide its exponents by C.",
+    look="What is the exponent of the second pair for C = 4?",
+)
+mistake(
     {"/ n_embd)": "/ (n_embd - 1))"},
-    says="inverse_frequencies divides its exponents by C - 1, or not at all.",
+    says="inverse_frequencies divides its exponents by C - 1 instead of C.",
     look="What is the exponent of the second pair for C = 4?",
 )
 mistake(
@@ -202,9 +206,13 @@ mistake(
 mistake(
     {"angles.cos()": "angles.sin()"},
     {"angles.sin()": "angles.cos()"},
+    says="sinusoidal_encoding fills its odd columns like the even ones.",
+    look="What is the first row? Into which columns does each of your assignments write?",
+)
+mistake(
     {"angles.cos()": "torch.zeros_like(angles)"},
     {"angles.sin(), angles.cos()": "angles.cos(), torch.zeros_like(angles)"},
-    says="sinusoidal_encoding fills its odd columns like the even ones, or not at all.",
+    says="sinusoidal_encoding leaves its odd columns at 0.",
     look="What is the first row? Into which columns does each of your assignments write?",
 )
 mistake(
@@ -243,9 +251,13 @@ mistake(
 )
 mistake(
     {"torch.outer": "math.pi / 180 * torch.outer"},
+    says="sinusoidal_encoding takes its angles for degrees and converts them.",
+    look="Which unit does torch.sin expect, and which one does the formula give?",
+)
+mistake(
     {"torch.outer": "2 * math.pi * torch.outer"},
-    says="sinusoidal_encoding measures its angles in degrees or in whole turns.",
-    look="Which unit does torch.sin expect?",
+    says="sinusoidal_encoding takes its angles for whole turns and multiplies them by 2π.",
+    look="Which unit does torch.sin expect, and which one does the formula give?",
 )
 mistake(
     {".flatten(-2)": ""},
