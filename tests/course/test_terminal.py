@@ -411,6 +411,14 @@ def test_after_a_reset_the_way_back_stays_until_the_next_save(played):
     assert not undo.search(told)
 
 
+def test_after_a_reset_a_debugger_elsewhere_does_not_hide_the_way_back(played, edited, repository):
+    path = repository / "exercises" / "lookup.py"
+    edited(path, TO_DO, WRONG)
+    edited(path, TO_DO.replace("lookup.lookup", "lookup.one_hot_lookup"), "breakpoint()")
+    *_, reset = played.through("r", "y")
+    assert "To undo:" in reset and "calls a debugger" in reset
+
+
 def test_any_other_key_keeps_the_version(played, repository):
     *_, asked, kept = played.through(played.saved(TO_DO, WRONG), played.verdict(), "r", "2")
     assert "Reset lookup?" in asked and "Reset lookup?" not in kept

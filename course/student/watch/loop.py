@@ -144,7 +144,8 @@ class Loop:
         self._at, self._is_by_itself = None, by_itself
         if self._screen and (stopping := self._with_debugger(lesson)):
             if by_itself:
-                self._news = f"exercises/{lesson.stem}.py calls a debugger: save it to start there."
+                starts = f"exercises/{lesson.stem}.py calls a debugger: save it to start there."
+                self._news = "\n\n".join(filter(None, [self._news, starts]))
                 self._after_a_run()
             else:
                 self._debug(stopping)
@@ -297,11 +298,8 @@ class Loop:
             case "h":
                 self._view = hints.one_more_on_top(exercise)
             case "t":
-                step = step_of(exercise, n_sections)
-                self._n_sections = n_sections + 1
+                self._view, self._n_sections = step_of(exercise, n_sections), n_sections + 1
                 self._offer = "Press t for the next section, Enter to go back."
-                # the screen folds it, again when its width changes
-                self._view = step if self._screen else "\n".join(folded(step, columns()))
             case "r":
                 self._view = self._ask_for_reset(exercise)
             case "n":
@@ -371,7 +369,7 @@ class Loop:
         if self._screen:
             self._screen.show(text, f"{self._footer()}\n{words.keys_line()}")
         else:
-            click.echo(f"\n{text}\n\n{self._footer()}")
+            click.echo("\n".join(folded(f"\n{text}\n\n{self._footer()}", columns())))
 
     def _footer(self) -> str:
         line = "Press Enter to go back." if self._view and self._screen else self._line
