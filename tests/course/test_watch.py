@@ -315,6 +315,8 @@ def test_h_shows_a_hint_and_nothing_else_and_q_ends_it(watching):
     watch.press("h\n")
     said = watch.until("hint 2 of 3")
     assert "look at" not in said and "hint\N{NO-BREAK SPACE}" not in said
+    watch.press("l\n")
+    assert max(map(len, watch.until("Press a lesson's number").splitlines())) <= 80
     watch.press("q\n")
     assert watch.process.wait(PATIENCE) == 0
 
