@@ -232,6 +232,7 @@ mistake(
 )
 mistake(
     {f"{_MASKED}.softmax(dim=-1)": "scores.softmax(dim=-1).masked_fill(later, 0.0)"},
+    {_MASKED: "scores", _AVERAGE: "return weights.masked_fill(later, 0.0) @ v"},
     says="causal_attention masks after the softmax, so that the shares no longer sum to 1.",
     look="What do the shares of the first query sum to?",
     common=True,
@@ -1188,7 +1189,7 @@ mistake(
     look="Which x goes into the second block?",
 )
 mistake(
-    {_ROWS: "x = self.norm(self.tokens(ids))", _LOGITS: "tied_logits(x, self.tokens.weight)"},
+    {_ROWS: "x = self.norm(self.tokens(ids))", "self.norm(x)": "x"},
     {_ROWS: "x = self.norm(self.tokens(ids))"},
     says="GPT norms the rows before the blocks.",
     look="Where is `norm`: before the blocks or after them?",

@@ -329,6 +329,11 @@ mistake(
     look="What exactly goes through silu?",
 )
 mistake(
+    {"return ": "return x + "},
+    says="GatedMLP adds x to its result, which the block around it does.",
+    look="Where is the residual connection: in the mlp, or where the mlp is called?",
+)
+mistake(
     {_GATED: "F.silu(self.gate(x))"},
     says="GatedMLP never uses `up`.",
     look="How many of the three layers does the forward pass use?",
@@ -718,12 +723,20 @@ mistake(
     look="Which two losses are next to each other in memory: of one text, or of one position?",
 )
 mistake(
+    {"losses.mean(dim=0)": "losses.mean(dim=0).exp()"},
+    says="loss_by_position returns perplexities, e to the loss, instead of the loss.",
+    look="What does a nat measure: a loss, or how many tokens seem equally likely?",
+)
+mistake(
     {"losses.mean(dim=0)": "-(-losses).exp().mean(dim=0).log()"},
     says="loss_by_position averages the probabilities and takes the logarithm afterwards.",
     look="Which comes first, the logarithm or the mean?",
 )
 mistake(
-    {"losses.mean(dim=0)": "losses.mean(dim=0).cumsum(0) / torch.arange(1, ids.shape[1])"},
+    {
+        "model.train(was_training)": "model.train(was_training)\n"
+        "    losses = losses.cumsum(1) / torch.arange(1, ids.shape[1])"
+    },
     says="loss_by_position averages over all positions up to t.",
     look="Which losses belong to position 3?",
 )

@@ -431,8 +431,10 @@ mistake(
 )
 mistake(
     {
-        _FORWARD: f"pairs = {_FIRST}.unflatten(-1, (-1, 2)).mT.flatten(-2) if self.rotary_dim "
-        f"else {_FIRST}\n        turned = self.rotary(pairs, offset)"
+        _FORWARD: f"pairs = {_FIRST}"
+        "\n        if self.rotary_dim:"
+        "\n            pairs = pairs.unflatten(-1, (-1, 2)).mT.flatten(-2)"
+        "\n        turned = self.rotary(pairs, offset)"
         "\n        if self.rotary_dim:"
         "\n            turned = turned.unflatten(-1, (2, -1)).mT.flatten(-2)"
     },
@@ -703,6 +705,14 @@ mistake(
     {"math.log(max_distance / half)": "math.log(max_distance - half + 1)"},
     says="relative_buckets measures distance or max_distance otherwise than by multiples of half.",
     look="What are d / half and max_distance / half at the two ends of the shared buckets?",
+)
+mistake(
+    {
+        _STEPS: "(near.clamp(min=half).double() / half).log2()",
+        "(steps * (n_buckets - half))": "steps",
+    },
+    says="relative_buckets makes each shared bucket twice as wide as the one before it.",
+    look="Where do `n_buckets` and `max_distance` decide how wide the shared buckets are?",
 )
 mistake(
     {"max_distance / half": "n_buckets / half"},
@@ -1223,24 +1233,15 @@ mistake(
     says="rope_2d rotates neighbors, features 2i and 2i + 1 of each half, instead of split halves.",
     look="Which feature is the partner of the first one within a half?",
 )
-
-
-@mistake(
+mistake(
+    {
+        "    halves = []": "    halves = []\n"
+        "    x = x.unflatten(-1, (2, 2, -1)).transpose(-3, -2).flatten(-3)",
+        _TWO: f"{_TWO}.unflatten(-1, (2, 2, -1)).transpose(-3, -2).flatten(-3)",
+    },
     says="rope_2d pairs a feature of the first half with one of the second.",
     look="Is the partner of feature 0 in the same half of the head?",
 )
-def pairs_across_the_whole_head(x, rows, cols, base=10000.0):
-    seq_len, head_dim = x.shape[-2:]
-    if head_dim % 4 or {rows.shape, cols.shape} != {(seq_len,)}:
-        raise ValueError(f"got {head_dim} features, {seq_len} tokens, {len(rows)} and {len(cols)}")
-    by_row, by_col = (_tables_at(places, head_dim // 2, base) for places in (rows, cols))
-    cos, sin = (
-        torch.cat((a[:, : head_dim // 4], b[:, : head_dim // 4]), dim=-1).repeat(1, 2)
-        for a, b in zip(by_row, by_col, strict=True)
-    )
-    return apply_rope(x, cos, sin)
-
-
 mistake(
     {_TURNED: "apply_rope(half, cos[steps], -places.sign()[:, None] * sin[steps])"},
     says="rope_2d rotates backwards.",

@@ -317,6 +317,7 @@ mistake(
 mistake(
     {"ids.long()": "(ids.long() + 1) % len(weight)"},
     {"ids.long()": "ids.long() - 1"},
+    {_ONE_HOT: "ids.long()[..., None] == torch.arange(1, len(weight) + 1, device=ids.device)"},
     says="one_hot_lookup puts the 1 next to the column of the id, not into it.",
     look="Which entry of the one-hot row for id 0 is the 1?",
 )
@@ -438,10 +439,14 @@ mistake(
     common=True,
 )
 mistake(
-    {"* bytes_per_element": "* 8"},
-    {"* bytes_per_element": "* 2"},
+    *({"* bytes_per_element": f"* {n_bytes}"} for n_bytes in (2, 4, 8)),
     says="one_hot_bytes multiplies by a fixed number of bytes, whatever `bytes_per_element` is.",
     look="Where do you use `bytes_per_element`?",
+)
+mistake(
+    {"vocab_size * bytes_per_element": "(vocab_size * bytes_per_element + 8)"},
+    says="one_hot_bytes counts the ids, too, at 8 bytes each.",
+    look="Which tensor does the docstring ask for, the ids or what is made of them?",
 )
 mistake(
     {"seq_len * vocab_size": "vocab_size * vocab_size"},

@@ -545,6 +545,11 @@ mistake(
 )
 mistake(
     {_ROWS: "slice(offset + 1, offset + seq_len + 1)"},
+    {
+        "rope_tables(max_seq_len, head_dim, base)": (
+            "(table[1:] for table in rope_tables(max_seq_len + 1, head_dim, base))"
+        )
+    },
     says="RotaryEmbedding starts one position too late, at offset + 1.",
     look="At which position is the first token of a prompt?",
 )

@@ -62,6 +62,12 @@ mistake(
     look="Where does `range(i - window, i + window)` end, and does it include its end?",
 )
 mistake(
+    {"min(window, ": "min(window // 2, "},
+    {"min(window, ": "min((window + 1) // 2, "},
+    says="skipgram_pairs takes `window` for the width of both sides together.",
+    look="How far may a neighbor be on each side if the window is 2?",
+)
+mistake(
     {"min(window, ": "min(1, "},
     says="skipgram_pairs ignores `window`: it pairs only direct neighbors.",
     look="Where in the body do you use `window`?",
@@ -324,6 +330,7 @@ mistake(
 mistake(
     {"counts**power": "counts ** (1 / power)"},
     {"counts**power": "counts ** (1 / power if power else 0)"},
+    {'got all zero")': 'got all zero")\n    power = 1 / power'},
     says="noise_distribution takes the root instead of the power: 1 / power.",
     look="For power 2, is 9 weighted as 81 or as 3?",
 )

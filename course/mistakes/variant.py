@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import difflib
 import functools
 import inspect
 import itertools
@@ -10,7 +11,7 @@ import sys
 import textwrap
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +41,8 @@ class Variant:
         definition: the function or class itself.
         of: the variant that is edited, if this is two mistakes at once.
         calls: a variant of an exercise that this one calls, if the mistake is in that one.
+        also: the edits of another mistake that is made in the same text, where each leaves alone
+            the words that the other changes.
     """
 
     lesson: str
@@ -49,6 +52,7 @@ class Variant:
     definition: Callable | None = None
     of: "Variant | None" = None
     calls: "Variant | None" = None
+    also: Edits = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -65,7 +69,11 @@ class Variant:
             text = reference_text(self.lesson, self.exercise)
             if self.calls:
                 text = f"{self.calls.text_for(self.exercise)}\n\n{text}"
-        return _edited(text, self.edits, self.place)
+        spans = _spans(text, self.edits, self.place)
+        if self.also:
+            both = [*spans, *_spans(text, self.also, self.place)]
+            spans = [one for span in both for one in _changed(text, *span)]
+        return _edited(text, spans, self.place)
 
     def text_for(self, exercise: str) -> str:
         """Return this definition, and all others that an exercise of the lesson calls."""
@@ -79,17 +87,21 @@ class Variant:
 
     def and_also(self, other: "Variant") -> "Variant | None":
         """Return this variant with the other's edits too; None if they cannot both be made."""
+        made = []
         for one, then in ((self, other), (other, self)):
             if one.calls and then.calls:  # the text of the one has all that is called
                 then = then.calls
             if not (then.definition or then.calls):
-                both = replace(one, edits=then.edits, of=one)
-                with (
-                    contextlib.suppress(EditError, SyntaxError),
-                    warnings.catch_warnings(action="ignore"),  # of what nobody wrote
-                ):
-                    _compiled(both.text, both.place)
-                    return both
+                made.append(replace(one, edits=then.edits, of=one))
+        if not any(one.definition or one.calls for one in (self, other)):
+            made.append(replace(self, also=other.edits))
+        for both in made:
+            with (
+                contextlib.suppress(EditError, SyntaxError),
+                warnings.catch_warnings(action="ignore"),  # of what nobody wrote
+            ):
+                _compiled(both.text, both.place)
+                return both
         return None
 
     def module(self) -> types.ModuleType:
@@ -120,8 +132,12 @@ def _compiled(text: str, place: str) -> types.CodeType:
     return compile(text, place, "exec")
 
 
-def _edited(text: str, edits: Edits, place: str) -> str:
-    """Return a text with all edits made at once, so that none applies to what another one wrote."""
+Span = tuple[int, int, str]
+"""Where in a text something else comes: from here, to there, and what."""
+
+
+def _spans(text: str, edits: Edits, place: str) -> list[Span]:
+    """Return where edits change a text."""
     spans = []
     for old, new in edits.items():
         n_found = text.count(old)
@@ -130,9 +146,34 @@ def _edited(text: str, edits: Edits, place: str) -> str:
             raise EditError(f"{place}: {old!r} is found {times} in the text it edits, not once")
         start = text.index(old)
         spans.append((start, start + len(old), new))
-    spans.sort()
-    for (_, end, _), (start, _, _) in itertools.pairwise(spans):
-        if start < end:
+    return spans
+
+
+def _changed(text: str, start: int, end: int, new: str) -> list[Span]:
+    """Return the spans of the words that differ between a part of a text and what comes there."""
+    old = text[start:end]
+    (of_old, words), (of_new, new_words) = _words_and_ends(old), _words_and_ends(new)
+    if old[of_old[-1] :] != new[of_new[-1] :]:
+        return [(start, end, new)]
+    changes = difflib.SequenceMatcher(None, words, new_words, autojunk=False).get_opcodes()
+    return [
+        (start + of_old[a], start + of_old[b], new[of_new[c] : of_new[d]])
+        for kind, a, b, c, d in changes
+        if kind != "equal"
+    ]
+
+
+def _words_and_ends(text: str) -> tuple[list[int], list[str]]:
+    """Return where each word or sign ends, from 0 on, and the words; a new line is one, too."""
+    found = list(re.finditer(r"\n *|\w+|[^\w\s]", text))
+    return [0, *(one.end() for one in found)], [one[0] for one in found]
+
+
+def _edited(text: str, spans: Sequence[Span], place: str) -> str:
+    """Return a text with all changes made at once, so that none is in what another one wrote."""
+    spans = sorted(spans)
+    for (start, end, _), (later, its_end, _) in itertools.pairwise(spans):
+        if later < end or start == end == later == its_end:
             raise EditError(f"{place}: two of its edits overlap")
     for start, end, new in reversed(spans):
         text = text[:start] + new + text[end:]

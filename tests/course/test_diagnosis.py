@@ -361,6 +361,16 @@ def test_two_edits_that_overlap_are_no_pair():
     assert edited(sign).and_also(edited({"(2, dim=-1)": "(2, dim=-1"})) is None  # no Python
 
 
+def test_two_edits_of_one_line_are_made_word_by_word():
+    root, smoothed, squared, cubed = (
+        variant.Variant("skipgram", "noise_distribution", "here", {"counts**power": new})
+        for new in ("counts ** (1 / power)", "(counts + 1) ** power", "counts ** 2", "counts ** 3")
+    )
+    both = root.and_also(smoothed).module().noise_distribution(torch.tensor([3.0, 0.0]), 0.5)
+    assert torch.allclose(both, torch.tensor([16 / 17, 1 / 17]))
+    assert squared.and_also(cubed) is None
+
+
 def test_infinity_is_no_number_in_another_precision():
     assert same_values(math.inf, math.inf)
     assert not same_values(math.inf, 3.0)
