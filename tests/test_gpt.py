@@ -794,6 +794,14 @@ class TestBlockCorners:
         """Moved to a GPU, it computes there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.Block(12, 3, 9), draw.normal(2, 5, 12))
 
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_moved_to_a_dtype_it_computes_there(self, lesson, draw, dtype):
+        """Models are often run in bfloat16, and checked in float64."""
+        block = lesson.Block(12, 3, 9)
+        block.to(dtype)
+        got = block(draw.normal(2, 5, 12, dtype=dtype))
+        expect.equal(got.dtype, dtype, what="the dtype of the result")
+
 
 def number_of_blocks(model):
     """Count the blocks of a model in two ways, as `generate` may."""

@@ -218,11 +218,13 @@ class TestGPTEmbedding:
         expect.close(gpt_embedding(lesson, tok, pos)(ids), sums(tok, pos, ids))
 
     def test_any_length_up_to_the_block(self, lesson, draw):
-        """One module reads short and long sentences in turn, up to block_size."""
+        """One module reads short and long sentences in turn, up to block_size; also a single
+        token, as when a model writes.
+        """
         tok, pos = draw.normal(9, 2), draw.normal(6, 2)
         module = gpt_embedding(lesson, tok, pos)
-        for length in 3, 6, 1:
-            ids = draw.ids(9, 2, length)
+        for shape in (2, 3), (2, 6), (2, 1), (1, 1):
+            ids = draw.ids(9, *shape)
             expect.close(module(ids), sums(tok, pos, ids))
 
     def test_the_result_follows_the_tables_as_they_learn(self, lesson, draw):

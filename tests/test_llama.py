@@ -297,6 +297,12 @@ class TestRepeatHeadsCorners:
         """What comes from a GPU stays there; the "meta" device takes its place here."""
         expect_device_of_x(lesson.repeat_heads, draw.normal(2, 3, 5, 4), 2)
 
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_dtype_stays(self, lesson, draw, dtype):
+        """Heads are copied, not computed with."""
+        x = draw.normal(2, 3, 5, 4, dtype=dtype)
+        expect.equal(lesson.repeat_heads(x, 2), x.repeat_interleave(2, dim=1))
+
 
 @exercise("GroupedQueryAttention")
 class TestGroupedQueryAttention:
@@ -824,6 +830,14 @@ class TestWeightsFromGGUFCorners:
             bad=(good | {name: draw.normal(8, 4)}, 2, 1),
             mentions=(name,),
         )
+
+    @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
+    def test_dtype_stays(self, lesson, draw, dtype):
+        """Names and the order of rows change, nothing else."""
+        up, query = draw.normal(8, 4, dtype=dtype), draw.normal(2, 4, dtype=dtype)
+        weights = {"blk.0.ffn_up.weight": up, "blk.0.attn_q.weight": query}
+        want = {"blocks.0.mlp.up.weight": up, "blocks.0.attention.q_proj.weight": query}
+        expect_weights(lesson.weights_from_gguf(weights, 1, 1), want)
 
 
 class Bigram(nn.Module):

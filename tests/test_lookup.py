@@ -489,6 +489,11 @@ class TestTokenEmbeddingCorners:
             ids = draw.ids(7, *shape)
             expect.equal(table(ids), each_row(weight, ids))
 
+    def test_transposed_ids(self, lesson, draw):
+        """They lie in memory in another order, which `.view` refuses."""
+        weight, ids = draw.normal(7, 3), draw.ids(7, 2, 5).T
+        expect.equal(table_holding(lesson, weight)(ids), each_row(weight, ids))
+
     @pytest.mark.parametrize("dtype", OTHER_FLOATS, ids=show_dtype)
     def test_result_has_the_dtype_of_the_table(self, lesson, draw, dtype):
         """`table.to(dtype)` converts the parameters; the rows are theirs. Ids are not

@@ -7,9 +7,12 @@ import warnings
 import pytest
 
 from course.mistakes import alternatives, errors, mistakes
+from course.mistakes.families import families
 from course.mistakes.trial import try_all, try_pairs
-from course.syllabus import lessons
+from course.syllabus import Status, lessons
 from course.testing.case import by_exercise, collect
+from course.testing.examine import Examination
+from course.testing.executor import Executor
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -67,6 +70,27 @@ def test_every_common_error_is_an_exception_of_an_exercise(lesson):
         assert error.exercise in [one.name for one in lesson.exercises]
         assert error.message.partition(":")[0].endswith("Error"), error
         assert len(error.means.split()) >= 5, error
+
+
+WITHOUT_FLOATING_INPUT = {
+    *("inverse_frequencies", "sinusoidal_encoding", "offset_rotation"),
+    *("rope_tables", "alibi_bias", "yarn_frequencies"),
+    "loss_by_position",  # a measurement: the contract leaves its dtype open
+}
+
+
+@pytest.mark.slow
+@each_lesson
+def test_a_result_that_does_not_follow_the_dtype_of_the_input_is_refused(lesson):
+    cases, accepted = by_exercise(collect([lesson.tests])), set()
+    for exercise in lesson.exercises:
+        for mistake in families(lesson.stem, exercise.name):
+            if "always returns float" in mistake.says:
+                examination = Examination(Executor(mistake.variant.module()))
+                of_one = (examination.run(case) for case in reversed(cases[exercise.name]))
+                if all(found.status == Status.PASSED for found in of_one):
+                    accepted.add(exercise.name)
+    assert accepted <= WITHOUT_FLOATING_INPUT
 
 
 @pytest.mark.slow
