@@ -255,7 +255,7 @@ def test_what_honest_modules_do_costs_nothing(graded, source):
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("def (", "invalid syntax, line 1: def ("),
+        ("def (", "invalid syntax, line 1”\n  |   exercises/rope.py:1: def ("),
         ("import nowhere", "imports nowhere, "),
         ("1 / 0", "ZeroDivisionError: division by zero”\n  |   exercises/rope.py:1: 1 / 0"),
         ("raise SystemExit", "sys.exit"),
