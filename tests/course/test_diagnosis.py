@@ -2,6 +2,7 @@
 
 import ast
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -614,3 +615,29 @@ def test_what_shows_in_something_else_is_not_tried(cases, edits, symptom):
     assert ("_values" in tried) == (symptom == "values")
     assert ("_forms" in tried) == (symptom == "form")
     assert "_arithmetic" in tried
+
+
+def test_a_test_that_ended_early_is_compared_as_far_as_it_went(cases):
+    """A student's error ends a test, so a mistake may show more there than the student's code."""
+    mine = [case for case in cases["rope"] if case.exercise == "RotaryEmbedding"]
+    known = KnownMistakes(mine, seed=0)
+    seen = next(found for found in map(known._right.run, mine) if len(found.trace) > 1)  # noqa: SLF001
+    early = replace(seen, status=Status.WRONG, trace=seen.trace[:-1])
+    assert "form" not in known.symptoms(early)
+    backwards = next(one for one in known.singles if "rotates backwards" in one.mistake.says)
+    assert diagnoses._evidence(backwards, [early]) == [diagnoses._LIKE]  # noqa: SLF001
+
+
+def test_what_an_exercise_calls_may_be_wrong_in_it_and_is_named_as_its_own(diagnosis_of):
+    told = diagnosis_of(
+        "sinusoidal",
+        "sinusoidal_encoding",
+        """
+def sinusoidal_encoding(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    rates = base ** (-torch.arange(0, n_embd, 2).double() / n_embd * 2)
+    angles = torch.arange(length).double().outer(rates)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).float()
+""",
+    )
+    assert told.says.startswith("sinusoidal_encoding doubles the exponent's step")
