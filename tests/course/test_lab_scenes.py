@@ -569,10 +569,10 @@ def test_a_window_counts_the_pairs_of_the_reference(opened, tmp_path, size):
     ids = torch.tensor([0, 1, 2, 0, 3, 2])
     centers, contexts = solved("skipgram").skipgram_pairs(ids, window=size)
     counts = torch.zeros(4, 4).index_put((centers, contexts), torch.tensor(1.0), accumulate=True)
+    sentence = seen(page)
     shown = page.locator(".lab .cell + text").all_text_contents()
     assert [float(count) for count in shown] == counts.flatten().tolist()
     equal = "are equal" if torch.equal(counts[1], counts[3]) else "differ"
-    sentence = seen(page)
     assert numbers_in(sentence) == [len(centers)] and equal in sentence
 
 

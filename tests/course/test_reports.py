@@ -704,8 +704,8 @@ def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
     page.on("console", lambda one: said.append(one.text))
     page.goto((tmp_path / "index.html").as_uri())
 
-    def shown():
-        return page.locator("#matrix tbody tr:visible th a").all_inner_texts()
+    def shown():  # the table's inner text is empty until it is laid out, when it comes into sight
+        return page.locator("#matrix tbody tr:visible th a").all_text_contents()
 
     assert shown() == ["ann", "bob", "cy"]
     sort = page.locator("#matrix thead th:nth-child(2) button")
@@ -713,7 +713,7 @@ def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
         sort.focus()
         page.keyboard.press("Enter")
         assert page.locator("#matrix [aria-sort]").get_attribute("aria-sort") == order
-        points = list(map(int, page.locator("#matrix tbody td:nth-child(2)").all_inner_texts()))
+        points = list(map(int, page.locator("#matrix tbody td:nth-child(2)").all_text_contents()))
         assert points == sorted(points, reverse=order == "descending")
     page.select_option("#status", "w")
     assert shown() == ["ann"]
@@ -732,6 +732,6 @@ def test_the_table_is_read_without_the_script(chromium, tmp_path):
     write_reports(grades(result("ann", rotate_half=WRONG)), tmp_path)
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto((tmp_path / "index.html").as_uri())
-    assert page.locator("#matrix td.w").inner_text() == "✗"
+    assert page.locator("#matrix td.w").text_content() == "✗"
     assert not page.locator("form").is_visible()
     page.context.close()
