@@ -490,7 +490,7 @@ class TestTokenEmbeddingCorners:
             expect.equal(table(ids), each_row(weight, ids))
 
     def test_transposed_ids(self, lesson, draw):
-        """They lie in memory in another order, which `.view` refuses."""
+        """They are in another order in memory, which `.view` refuses."""
         weight, ids = draw.normal(7, 3), draw.ids(7, 2, 5).T
         expect.equal(table_holding(lesson, weight)(ids), each_row(weight, ids))
 

@@ -501,8 +501,8 @@ def _pairs(
     """Yield pairs that may fail these tests together, the likeliest first.
 
     A mistake of a family takes part only if each test speaks for one of the two; two of families
-    only if each of them fails some test just as the student does. What an exercise calls counts as
-    its own here: who writes that out can get it wrong twice.
+    only if each of them fails some test just as the student does. A student who writes out what an
+    exercise calls can get that wrong twice, so its mistakes are no family here.
 
     Args:
         alike: how much each looks like what the student wrote.
