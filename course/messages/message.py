@@ -46,9 +46,18 @@ class Message:
     not_run: str
 
     @property
+    def found(self) -> str:
+        """Return the sentence; nothing where a mistake is named and the details show the values."""
+        is_shown = self.details and re.fullmatch(_DIFFERENT, self.sentence)
+        return "" if (self.idea or self.says) and is_shown else self.sentence
+
+    @property
     def advice(self) -> str:
         """Return what there is to say about the mistake that was recognized."""
         return f"{self.says} {self.look}".strip()
+
+
+_DIFFERENT = r"the values? (is|are) not the ones? (it|they) should be"
 
 
 def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:

@@ -1,6 +1,5 @@
 """Results on a terminal: what is wrong, in full but without repetition."""
 
-import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -77,22 +76,13 @@ def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
         commands.append(filled(others, indent="  "))
     parts = [
         "\n".join(filter(None, first)),
-        filled(told.sentence, indent="  ") if _adds_something(told) else "",
+        filled(told.found, indent="  ") if told.idea or told.says else "",
         textwrap.indent(told.details, "  "),
         filled_paragraphs(told.why, indent="  "),
         _printed(told.printed),
         "\n".join(commands),
     ]
     return "\n\n".join(filter(None, parts))
-
-
-def _adds_something(told: Message) -> bool:
-    """Return whether what the test found is not said by the mistake, or shown by the details."""
-    shown = told.details and re.fullmatch(_DIFFERENT, told.sentence)
-    return bool(told.idea or told.says) and not shown
-
-
-_DIFFERENT = r"the values? (is|are) not the ones? (it|they) should be"
 
 
 def _first(sentence: str, status: Status) -> str:

@@ -103,14 +103,15 @@ def test_every_window_says_it_once(window, part):
     assert said.count(SAID[part]) == 1
 
 
-def test_that_values_differ_is_said_only_where_nothing_else_says_it():
-    differ = "the values are not the ones they should be"
+@pytest.mark.parametrize("window", ["terminal", "page"])
+def test_that_values_differ_is_said_only_where_nothing_else_says_it(window):
+    differ, shown = "the values are not the ones they should be", WINDOWS[window]
     first = replace(WRONG.tests[3], message=MESSAGE.replace("the values differ", differ))
     named = replace(WRONG, tests=(*WRONG.tests[:3], first))
-    assert differ not in on_terminal(lesson(named))
-    assert differ in on_terminal(lesson(replace(named, says="")))
+    assert differ not in shown(lesson(named))
+    assert differ in shown(lesson(replace(named, says="")))
     without_values = replace(named, tests=(replace(first, message=differ),))
-    assert differ in on_terminal(lesson(without_values))
+    assert differ in shown(lesson(without_values))
 
 
 def test_the_words_of_each_outcome(golden):
