@@ -6,8 +6,9 @@ A class is made up: a quarter each of right modules, of modules with every secon
 begun, of modules with mistakes of the catalogue, and of stubs; what is right is written in many
 styles, those of the catalogue. Everybody runs the very same graded tests on the very same modules
 and must come to the same verdict: in a notebook, one cell writes the module and another one runs
-pytest on it. Ours grades the whole class, the others a sample of it, because they are slow. The
-processor's time includes that of all processes that were started.
+pytest on it. Ours grades the whole class with a judge for each processor, the others a sample of
+it, because they are slow. The processors' time is that of the whole machine, so nothing else should
+run meanwhile.
 
 Linux only, as our sandbox is.
 """
@@ -23,7 +24,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks.measuring import arguments_of, machine, spent_in_children
+from benchmarks.measuring import arguments_of, machine, spent_on_machine
 from course import ROOT
 from course.grading.judge.unit import GradedResult
 from course.grading.sandbox.sandbox import missing
@@ -123,7 +124,7 @@ def run(command: list[str], cwd: Path = ROOT, may_fail: bool = False) -> int:
 
 def course_grade(submissions: Path, chosen: list[Lesson], folder: Path) -> Verdicts:
     command = [sys.executable, "-m", "course", "grade", str(submissions), "--out", str(folder)]
-    run([*command, "--jobs", "1", *(f"--lesson={lesson.stem}" for lesson in chosen)])
+    run([*command, *(f"--lesson={lesson.stem}" for lesson in chosen)])
     found = [
         from_text(path.read_text("utf-8"), GradedResult)
         for path in (folder / "results").glob("*/*.json")
@@ -243,7 +244,7 @@ def main() -> None:
             submissions = write_class(Path(folder) / name / "submissions", n_students)
             if prepare:
                 prepare(submissions, chosen, place)
-            found, spent = spent_in_children(lambda: grade(submissions, chosen, place))  # noqa: B023
+            found, spent = spent_on_machine(lambda: grade(submissions, chosen, place))  # noqa: B023
             expect_truth(name, submissions, chosen, found)
             ours = ours or (spent.wall / len(found), spent.cpu / len(found))
             wall, cpu = spent.wall / len(found), spent.cpu / len(found)
