@@ -13,10 +13,9 @@ from course import root
 
 
 class Status(StrEnum):
-    """The status of a test, or of an exercise: its idea is right if only corners are wrong."""
+    """The status of a test, or of an exercise."""
 
     PASSED = "passed"
-    IDEA_RIGHT = "idea right"
     WRONG = "wrong"
     TO_DO = "to do"
     NOT_RUN = "not run"
@@ -41,8 +40,7 @@ class Exercise:
         minutes: about how long it takes.
         why: a sentence: what it needs from earlier exercises, and what later needs it.
         hints: from a nudge to nearly the line, as many as `HINTS`.
-        own: exercises that it calls and that its tests never lend it, because the two share what
-            no contract fixes, such as the keys of a cache.
+        uses: other exercises of its lesson that many build it on, though its reference does not.
     """
 
     lesson: str
@@ -52,7 +50,7 @@ class Exercise:
     minutes: int
     why: str
     hints: tuple[str, ...]
-    own: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def lessons() -> tuple[Lesson, ...]:
     def exercise(stem: str, fields: dict[str, Any]) -> Exercise:
         words = syllabus.get("exercise", {}).get(fields["name"], {})  # what lacks, the doctor says
         hints = tuple(words.get(kind, "") for kind in HINTS)
-        fields = {**fields, "own": tuple(fields.get("own", ()))}
+        fields = {**fields, "uses": tuple(fields.get("uses", ()))}
         return Exercise(lesson=stem, why=words.get("why", ""), hints=hints, **fields)
 
     return tuple(

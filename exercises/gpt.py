@@ -47,7 +47,7 @@ def merge_heads(x: Tensor) -> Tensor:
     """What the heads of every token found, side by side again: it undoes `split_heads`.
 
     Args:
-        x: (B, H, T, D), contiguous or not.
+        x: (B, H, T, D), usually a transposed view, whose numbers are in another order in memory.
 
     Returns:
         (B, T, C).
@@ -69,8 +69,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
     Args:
         q: (B, H, Tq, D).
         k, v: (B, H, Tk, D).
-        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk), of q's
-            dtype. It leaves every row a finite score, and gets a gradient.
+        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk).
 
     Returns:
         (B, H, Tq, D).
@@ -133,8 +132,8 @@ class Block(nn.Module):
         n_embd, n_heads, max_seq_len: as in `CausalSelfAttention`.
 
     Its parts are `norm1` and `norm2` (`nn.LayerNorm`), `attention` (`CausalSelfAttention`) and
-    `mlp`: a linear layer C -> 4C, an exact GELU, a linear layer 4C -> C. `forward(x, cache=None)`
-    gives y + mlp(norm2(y)) with y = x + attention(norm1(x), cache), (B, T, C).
+    `mlp`: a linear layer C -> 4C, a GELU, a linear layer 4C -> C. `forward(x, cache=None)` gives
+    y + mlp(norm2(y)) with y = x + attention(norm1(x), cache), (B, T, C).
 
     Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners",
     section 2.3 (norms first); Xiong et al. (2020), arXiv:2002.04745, figure 1b.
@@ -168,8 +167,8 @@ class GPT(nn.Module):
     `caches` is a list with a dict for each block, as `CausalSelfAttention` takes it.
 
     Raises:
-        ValueError: more positions than max_seq_len, those in the caches counted; the message names
-            both numbers.
+        ValueError: more positions than max_seq_len, those in the caches counted (`RotaryEmbedding`
+            raises it).
 
     Source: Radford et al. (2019), section 2.3; Press and Wolf (2017), arXiv:1608.05859 (one table).
 
@@ -187,7 +186,7 @@ class GPT(nn.Module):
         raise NotImplementedError("TODO gpt.GPT")
 
     def forward(self, ids: Tensor, caches: list[dict] | None = None) -> Tensor:
-        # (B, T, V); about 8 lines.
+        # (B, T, V); about 4 lines.
         raise NotImplementedError("TODO gpt.GPT")
 
 
@@ -196,7 +195,7 @@ def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
 
     Args:
         logits: (B, T, V); those at t are about the token at t + 1.
-        ids: (B, T), of any integer type.
+        ids: (B, T).
 
     Returns:
         A scalar, in nats: the mean over all B (T - 1) tokens that come after another one.
@@ -212,7 +211,7 @@ def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
     """
     if ids.shape[1] < 2:
         raise ValueError(f"there must be at least 2 tokens, or none comes next; got {ids.shape[1]}")
-    # a scalar; 2 lines.
+    # a scalar; 1 line.
     raise NotImplementedError("TODO gpt.next_token_loss")
 
 
@@ -228,7 +227,7 @@ def generate(
 
     Each new token is drawn from softmax(logits / temperature) at the last position; with `top_k`
     only from so many of the most probable, with temperature 0 it is the most probable. The model
-    reads the text once, then each new token once, with caches, and the last one not at all. It
+    reads the text once, then each new token once, with caches; the last one need not be read. It
     runs in evaluation mode, without gradients, and is left in the mode that it was in.
 
     Args:
@@ -236,11 +235,11 @@ def generate(
         ids: the text, (B, T).
         n_new: how many tokens to add.
         temperature: 0 or more.
-        top_k: at least 1; more than V keeps all.
-        generator: on the CPU; draws are made with it alone.
+        top_k: 1 to V.
+        generator: what draws, if it is given.
 
     Returns:
-        (B, T + n_new), int64.
+        (B, T + n_new).
 
     Raises:
         ValueError: temperature < 0, top_k < 1 or T + n_new > max_seq_len + 1.
@@ -260,5 +259,5 @@ def generate(
             f"T + n_new must be at most {model.max_seq_len + 1} (max_seq_len + 1, because the last "
             f"token is not read); got {ids.shape[1]} + {n_new} = {ids.shape[1] + n_new}"
         )
-    # (B, T + n_new); about 18 lines.
+    # (B, T + n_new); about 17 lines.
     raise NotImplementedError("TODO gpt.generate")

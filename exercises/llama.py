@@ -171,8 +171,8 @@ class Llama(nn.Module):
     `caches` a list of dicts, one for each block, so that `generate` of lesson 8 runs on it.
 
     Raises:
-        ValueError: more positions than max_seq_len, those in the caches counted; the message names
-            both numbers.
+        ValueError: more positions than max_seq_len, those in the caches counted: `RotaryEmbedding`
+            raises it.
 
     Source: Touvron et al. (2023), "LLaMA", arXiv:2302.13971, section 2.2; Allal et al. (2025),
     "SmolLM2", arXiv:2502.02737, section 6.
@@ -201,7 +201,7 @@ class Llama(nn.Module):
         raise NotImplementedError("TODO llama.Llama")
 
     def forward(self, ids: Tensor, caches: list[dict] | None = None) -> Tensor:
-        # (B, T, V); about 11 lines.
+        # (B, T, V); about 5 lines.
         raise NotImplementedError("TODO llama.Llama")
 
 
@@ -230,7 +230,7 @@ def weights_from_gguf(
         The weights by the names of `Llama`, as a new dict, which may share their memory.
 
     Raises:
-        ValueError: a name is none of these; the message names it.
+        ValueError: a name is none of these.
 
     Source: the GGUF specification, in llama.cpp's repository (names of tensors).
 
@@ -246,7 +246,7 @@ def loss_by_position(model: nn.Module, ids: Tensor) -> Tensor:
 
     Args:
         model: turns ids (B, T) into logits (B, T, V).
-        ids: (B, T), of any integer type.
+        ids: (B, T).
 
     Returns:
         (T - 1,): at t the cross entropy of the logits at t for the id at t + 1, in nats, the mean

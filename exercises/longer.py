@@ -2,7 +2,7 @@
 
 Text: course/lessons/7_longer.md. Shapes: T positions, D features of a head, H heads.
 
-Pairs are split halves, as in lesson 5: feature i of a head turns with feature D/2 + i.
+Pairs are split halves, as in lesson 5: feature i of a head rotates with feature D/2 + i.
 
 What holds for every exercise: course/lessons/README.md.
 """
@@ -33,13 +33,12 @@ def yarn_frequencies(
     Args:
         head_dim: D, even.
         base: the base that the model was trained with.
-        factor: how many times longer the text shall be, at least 1.
+        factor: how many times as long the text may become, at least 1.
         trained_length: the positions that the model was trained on.
         beta_fast, beta_slow: numbers of turns, the first above the second.
 
     Returns:
-        (D/2,), float32 or float64, in radians per position; each within 1e-5 of its exact value,
-        relative to it.
+        (D/2,), in radians per position.
 
     Raises:
         ValueError: an odd width, factor < 1 or beta_fast <= beta_slow.
@@ -68,15 +67,15 @@ class PartialRotary(nn.Module):
     Args:
         max_seq_len: how many positions there are.
         head_dim: D.
-        rotary_dim: how many features turn, even, from 0 (none) to D (all).
+        rotary_dim: how many features rotate, even, from 0 (none) to D (all).
         base: as in `rope_tables`, for a head of width rotary_dim.
 
-    It has no parameters, and what it keeps follows `.to(...)`. `forward(x, offset=0)` turns the
-    first rotary_dim features of (..., T, D) as lesson 5's `RotaryEmbedding` of that width does, at
-    positions offset .. offset + T - 1, and returns the others bit for bit.
+    It has no parameters. `forward(x, offset=0)` rotates the first rotary_dim features of
+    (..., T, D) as lesson 5's `RotaryEmbedding` of that width does, at positions
+    offset .. offset + T - 1, and returns the others unchanged.
 
     Raises:
-        ValueError: rotary_dim is odd, negative or above head_dim; offsets as in `RotaryEmbedding`.
+        ValueError: rotary_dim is odd, negative or above head_dim.
 
     Source: GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745), section 2.1.1, turns a quarter.
 
@@ -94,7 +93,7 @@ class PartialRotary(nn.Module):
                 f"rotary_dim must be even and from 0 to {head_dim} (head_dim); got {rotary_dim}"
             )
         self.rotary_dim = rotary_dim
-        # what turns; 1 line.
+        # what rotates; 1 line.
         raise NotImplementedError("TODO longer.PartialRotary")
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -103,14 +102,14 @@ class PartialRotary(nn.Module):
 
 
 def relative_buckets(distances: Tensor, n_buckets: int = 32, max_distance: int = 128) -> Tensor:
-    """The bucket of every distance: near ones have one each, far ones share, the farthest the last.
+    """The bucket of every distance: near ones have their own, far ones share.
 
     With half = n_buckets // 2, a distance below half is its own bucket. A larger distance d has
     bucket half + floor(ln(d / half) / ln(max_distance / half) * (n_buckets - half)), at most
     n_buckets - 1. Negative distances, keys later than the query, count as 0.
 
     Args:
-        distances: query minus key, (...), of any integer type.
+        distances: query minus key, (...).
         n_buckets: at least 2.
         max_distance: from here on all share the last bucket; above half.
 
@@ -163,18 +162,16 @@ class RelativeBias(nn.Module):
 
 
 def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Tensor:
-    """RoPE on a grid: half of the features turned by the row, half by the column.
+    """RoPE on a grid: half of the features rotated by the row, half by the column.
 
     Args:
         x: queries or keys, (..., T, D), D divisible by 4.
-        rows, cols: where each token is, (T,) each, of any signed integer type; negative numbers
-            too, in any order.
+        rows, cols: where each token is, (T,) each, from 0, in any order.
         base: as in `rope_tables`, for a head of width D/2.
 
     Returns:
-        (..., T, D), in the dtype of x: the first D/2 features turned by `rows`, the last D/2 by
-        `cols`, each half as `apply_rope` turns a head of width D/2. Within 1e-3 up to 4,096 either
-        way.
+        (..., T, D): the first D/2 features rotated by `rows`, the last D/2 by `cols`, each half
+        as `apply_rope` rotates a head of width D/2.
 
     Raises:
         ValueError: D is not divisible by 4, or rows and cols are not T numbers each.
@@ -196,5 +193,5 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
             f"rows and cols must hold a number for each of the {seq_len} tokens; "
             f"got {tuple(rows.shape)} and {tuple(cols.shape)}"
         )
-    # (..., T, D); about 8 lines.
+    # (..., T, D); about 5 lines.
     raise NotImplementedError("TODO longer.rope_2d")

@@ -16,7 +16,7 @@ def toy_attention(x: Tensor) -> Tensor:
     """Self-attention with nothing to learn: every token averages all, weighting similar ones most.
 
     Args:
-        x: (B, T, C), floating.
+        x: (B, T, C).
 
     Returns:
         (B, T, C): for each token, an average of all tokens, with weights that sum to 1. Finite
@@ -62,21 +62,21 @@ def equivariance_gap(layer: Callable[[Tensor], Tensor], x: Tensor, perm: Tensor)
     """How much a layer depends on order: 0 if shuffling its input only shuffles its output.
 
     Args:
-        layer: any deterministic callable from (B, T, C) to (B, T, C') that accepts the dtype of
-            x; a module stays in its mode, training or evaluation.
+        layer: any deterministic callable that takes (B, T, C); if it's a module, its mode and its
+            weights stay as they are.
         x: (B, T, C).
         perm: int64, (T,), the order of the shuffled tokens.
 
     Returns:
-        A Python float: the largest absolute difference between the layer's output, shuffled, and
-        its output for the shuffled tokens.
+        The largest absolute difference between the layer's output, shuffled, and its output for
+        the shuffled tokens.
 
     Source: Lee et al. (2019), "Set Transformer", arXiv:1810.00825, section 2 (equivariance).
 
     >>> equivariance_gap(lambda x: x.cumsum(dim=1), torch.ones(1, 2, 1), torch.tensor([1, 0]))
     1.0
     """
-    # a float; about 3 lines.
+    # a number; about 2 lines.
     raise NotImplementedError("TODO permutation.equivariance_gap")
 
 
@@ -86,7 +86,7 @@ def bag_vector(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     If the layer can't see order, "dog bites man" and "man bites dog" get the same vector.
 
     Args:
-        layer: a callable from (B, T, C) to (B, T, C); a module stays in the mode it is in.
+        layer: a callable from (B, T, C) to (B, T, C).
         x: (B, T, C).
 
     Returns:
@@ -105,8 +105,8 @@ def projected_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Ten
     """Self-attention with one head: queries ask, keys answer, and values are passed on.
 
     Args:
-        x: (B, T, C), floating.
-        w_q: (C, C), laid out like the weight of `nn.Linear`: one row per feature of the query.
+        x: (B, T, C).
+        w_q: (C, C), as `nn.Linear` keeps its weight: one row per feature of the query.
         w_k: (C, C), the same for keys.
         w_v: (C, C), the same for values.
 
@@ -130,11 +130,11 @@ def causal_toy_attention(x: Tensor) -> Tensor:
     """`toy_attention`, except that token t attends only to tokens 0..t.
 
     Args:
-        x: (B, T, C), floating.
+        x: (B, T, C).
 
     Returns:
-        (B, T, C), finite wherever `toy_attention` is; later tokens get a weight of exactly 0. The
-        first token can only return itself, so the mask alone tells it apart.
+        (B, T, C): for each token, an average of itself and those before it, with weights that sum
+        to 1. The first token can only return itself, so the mask alone tells it apart.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.3 (the mask);
     Haviv et al. (2022), arXiv:2203.16634 (what it reveals).

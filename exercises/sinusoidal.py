@@ -54,8 +54,8 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
         base: as in `inverse_frequencies`.
 
     Returns:
-        (T, C), float32: columns 2i and 2i + 1 are the sine and cosine of the angle by which pair
-        i has turned since position 0. Accurate to 1e-4 up to position 10,000.
+        (T, C), float32 or float64: columns 2i and 2i + 1 are the sine and cosine of the angle by
+        which pair i has turned since position 0.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -80,9 +80,8 @@ class SinusoidalPositionalEmbedding(nn.Module):
         base: as in `inverse_frequencies`.
 
     It has no parameters. `forward(seq_len)` returns (seq_len, C), even for
-    `seq_len > max_seq_len`, because the formula never runs out. All rows, including those beyond
-    max_seq_len, have the dtype and device that `.to(...)` gave the module; bfloat16 rounds their
-    values, not their angles.
+    `seq_len > max_seq_len`, because the formula never runs out. The table is a buffer, so all rows,
+    including those beyond max_seq_len, follow the module when `.to(...)` moves it.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -113,8 +112,7 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
         base: as in `inverse_frequencies`.
 
     Returns:
-        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere. Accurate to 1e-5
-        up to 1000 positions forward or back.
+        R, (C, C): C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere.
 
     Raises:
         ValueError: an odd or non-positive width.

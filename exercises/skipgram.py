@@ -17,13 +17,13 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
     """Every word with each of its neighbors: the training pairs of skip-gram.
 
     Args:
-        ids: a text, (N,), any integer dtype.
+        ids: a text of at least two words, (N,).
         window: the largest distance to a neighbor, at least 1.
 
     Returns:
-        (centers, contexts), each int64, (P,): every ordered pair of positions that are 1..window
-        apart, in any order, even if both hold the same word. Fewer than two words give two empty
-        tensors; a million words at window 5 take less than a minute and 4 GB.
+        (centers, contexts), (P,) integers each: every ordered pair of positions that are 1..window
+        apart, in any order, even if both hold the same word. A million words at window 5 take
+        less than a minute and 4 GB.
 
     Raises:
         ValueError: window < 1.
@@ -36,7 +36,7 @@ def skipgram_pairs(ids: Tensor, window: int) -> tuple[Tensor, Tensor]:
     """
     if window < 1:
         raise ValueError(f"window must be at least 1, or no word has a neighbor; got {window}")
-    # two tensors (P,); about 6 lines.
+    # two tensors (P,); about 4 lines.
     raise NotImplementedError("TODO skipgram.skipgram_pairs")
 
 
@@ -44,12 +44,11 @@ def noise_distribution(counts: Tensor, power: float = 0.75) -> Tensor:
     """The distribution that negatives are drawn from: word frequencies, made more equal.
 
     Args:
-        counts: how often each word occurs, (V,), of any integer or floating dtype.
+        counts: how often each word occurs, (V,).
         power: 1 keeps the frequencies, 0 makes them equal, 0.75 lifts the rare words.
 
     Returns:
-        (V,), a probability for each word, in the dtype of the counts if it is floating, otherwise
-        float32.
+        (V,), a probability for each word; they sum to 1.
 
     Raises:
         ValueError: a count is negative, or all counts are zero.
@@ -78,7 +77,7 @@ class SkipGram(nn.Module):
     `center.weight` and `context.weight`, (V, C) each, are its parameters. They start random and
     small, with a root mean square below 0.5; `context` may start at zero.
     `forward(centers, contexts)` returns the dot product of each pair: (P,) with (P,) -> (P,), and
-    (P,) with (P, K) -> (P, K). Ids may have any integer dtype.
+    (P,) with (P, K) -> (P, K).
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.
 
@@ -105,7 +104,7 @@ def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
 
     Returns:
         A scalar, in nats: the mean over the pairs; each of a pair's K drawn words counts in full.
-        Finite for logits of ±1000, and so is its gradient.
+        It is finite and right even for logits of ±1000.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2, equation 4.
 
@@ -117,7 +116,7 @@ def negative_sampling_loss(positive: Tensor, negative: Tensor) -> Tensor:
 
 
 def train_skipgram(
-    model: nn.Module,
+    model: SkipGram,
     centers: Tensor,
     contexts: Tensor,
     noise: Tensor,
@@ -132,22 +131,19 @@ def train_skipgram(
     """Train a `SkipGram` in place, with fresh negatives at every step.
 
     Args:
-        model: anything with the parameters and the forward of `SkipGram`; you may use either.
-        centers, contexts: the true pairs, (P,) each, of any integer dtype.
-        noise: the distribution of the negatives, (V,), float32 or float64; a word with
-            probability 0 is never drawn.
-        epochs: passes over all pairs, reshuffled each time; 0 returns [].
+        model: the `SkipGram` to train.
+        centers, contexts: the true pairs, (P,) each.
+        noise: the distribution of the negatives, (V,); a word with probability 0 is never drawn.
+        epochs: passes over all pairs, reshuffled each time.
         batch_size: pairs per step; the last batch of an epoch may be shorter.
         n_negatives: K, the words drawn for each pair, independently and again at each step.
         lr: the learning rate of Adam, or of another optimizer that learns as fast.
-        generator: the source of all randomness, on the CPU. The same seed and the same initial
-            model give the same result, and PyTorch's global generator is left alone; None means
-            the global one.
+        generator: the source of all randomness, on the CPU: the same seed and the same initial
+            model give the same result. None means PyTorch's global generator.
         on_epoch: called with (epoch, loss) after each epoch, counted from 0.
 
     Returns:
-        A Python float for each epoch: the mean `negative_sampling_loss` over its pairs, each
-        taken before its step.
+        A float for each epoch: the mean `negative_sampling_loss` over its pairs.
 
     Source: Mikolov et al. (2013), arXiv:1310.4546, section 2.2; Kingma and Ba (2015),
     arXiv:1412.6980 (Adam).
@@ -168,19 +164,19 @@ def nearest_by_cosine(query: Tensor, vectors: Tensor, top_k: int = 5) -> tuple[T
     Args:
         query: (C,).
         vectors: (V, C); neither the rows nor the query need to have length 1.
-        top_k: how many to return; all V if it is larger than V.
+        top_k: how many to return, at most V.
 
     Returns:
-        (indices, similarities), best first, with ties in any order; indices of any integer dtype.
-        A row or a query of zeros has similarity 0.
+        (indices, similarities), (top_k,) each, best first, with ties in any order. A row of zeros
+        has similarity 0.
 
     Source: Manning, Raghavan and Schütze (2008), "Introduction to Information Retrieval",
     section 6.3.1 (cosine similarity).
 
-    >>> nearest_by_cosine(torch.tensor([2.0, 0.0]), torch.tensor([[0.0, 1.0], [5.0, 0.0]]))
+    >>> nearest_by_cosine(torch.tensor([2.0, 0.0]), torch.tensor([[0.0, 1.0], [5.0, 0.0]]), top_k=2)
     (tensor([1, 0]), tensor([1., 0.]))
     """
-    # two tensors (min(top_k, V),); about 3 lines.
+    # two tensors (top_k,); about 3 lines.
     raise NotImplementedError("TODO skipgram.nearest_by_cosine")
 
 
@@ -190,10 +186,10 @@ def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Te
     Args:
         a, b, c: row numbers, not necessarily different.
         vectors: (V, C); the arithmetic is done on rows scaled to length 1.
-        top_k: how many to return, never rows a, b or c themselves; all the others if fewer.
+        top_k: how many to return, at most the number of the other rows.
 
     Returns:
-        (indices, similarities) as in `nearest_by_cosine`; both empty if no row is left.
+        (indices, similarities) as in `nearest_by_cosine`, never rows a, b or c themselves.
 
     Source: Mikolov, Yih and Zweig (2013), "Linguistic Regularities in Continuous Space Word
     Representations", NAACL, section 4; Levy and Goldberg (2014), CoNLL (as 3CosAdd).
@@ -202,7 +198,7 @@ def analogy(a: int, b: int, c: int, vectors: Tensor, top_k: int = 5) -> tuple[Te
     >>> analogy(0, 1, 2, square, top_k=1)[0]
     tensor([3])
     """
-    # two tensors; about 5 lines.
+    # two tensors (top_k,); about 5 lines.
     raise NotImplementedError("TODO skipgram.analogy")
 
 
@@ -210,22 +206,21 @@ def parse_glove_line(line: str, n_embd: int) -> tuple[str, Tensor]:
     """One line of a GloVe text file: a word and its vector, separated by single spaces.
 
     Args:
-        line: the text; a line ending at its end, Windows' too, is ignored. Only a space separates
-            fields: tabs and non-breaking spaces belong to the word.
+        line: the text; a line end is ignored. Only a space separates fields: a non-breaking space
+            belongs to the word.
         n_embd: C. The last C fields are the numbers. Everything before them is the word,
-            unchanged: it may contain spaces (". . ." is one) or look like a number.
+            unchanged: it may contain spaces (". . ." is one).
 
     Returns:
         (word, values), values float32, (C,).
 
     Raises:
-        ValueError: there are too few numbers after a word, or one can't be read; the message
-            names the line or the field.
+        ValueError: there are fewer than C numbers, or one of the fields isn't a number.
 
     Source: Pennington, Socher and Manning (2014), "GloVe", EMNLP; the format of its files.
 
     >>> parse_glove_line(". . . 0.5 -1", n_embd=2)
     ('. . .', tensor([ 0.5000, -1.0000]))
     """
-    # (word, (C,)); about 8 lines with the checks.
+    # (word, (C,)); about 4 lines with the check.
     raise NotImplementedError("TODO skipgram.parse_glove_line")

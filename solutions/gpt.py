@@ -49,7 +49,7 @@ def merge_heads(x: Tensor) -> Tensor:
     """What the heads of every token found, side by side again: it undoes `split_heads`.
 
     Args:
-        x: (B, H, T, D), contiguous or not.
+        x: (B, H, T, D), usually a transposed view, whose numbers are in another order in memory.
 
     Returns:
         (B, T, C).
@@ -73,8 +73,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
     Args:
         q: (B, H, Tq, D).
         k, v: (B, H, Tk, D).
-        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk), of q's
-            dtype. It leaves every row a finite score, and gets a gradient.
+        bias: added to the scores before the softmax, broadcastable to (B, H, Tq, Tk).
 
     Returns:
         (B, H, Tq, D).
@@ -98,9 +97,8 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, H, Tq, Tk)
     if bias is not None:
         scores = scores + bias
-    allowed = torch.ones(q_len, k_len, dtype=torch.bool, device=q.device)
-    later = ~allowed.tril(diagonal=k_len - q_len)
-    weights = scores.masked_fill(later, float("-inf")).softmax(dim=-1)
+    seen = torch.ones(q_len, k_len, device=q.device).tril(diagonal=k_len - q_len)
+    weights = scores.masked_fill(seen == 0, float("-inf")).softmax(dim=-1)
     return weights @ v
     ### END SOLUTION
 
@@ -163,8 +161,8 @@ class Block(nn.Module):
         n_embd, n_heads, max_seq_len: as in `CausalSelfAttention`.
 
     Its parts are `norm1` and `norm2` (`nn.LayerNorm`), `attention` (`CausalSelfAttention`) and
-    `mlp`: a linear layer C -> 4C, an exact GELU, a linear layer 4C -> C. `forward(x, cache=None)`
-    gives y + mlp(norm2(y)) with y = x + attention(norm1(x), cache), (B, T, C).
+    `mlp`: a linear layer C -> 4C, a GELU, a linear layer 4C -> C. `forward(x, cache=None)` gives
+    y + mlp(norm2(y)) with y = x + attention(norm1(x), cache), (B, T, C).
 
     Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners",
     section 2.3 (norms first); Xiong et al. (2020), arXiv:2002.04745, figure 1b.
@@ -210,8 +208,8 @@ class GPT(nn.Module):
     `caches` is a list with a dict for each block, as `CausalSelfAttention` takes it.
 
     Raises:
-        ValueError: more positions than max_seq_len, those in the caches counted; the message names
-            both numbers.
+        ValueError: more positions than max_seq_len, those in the caches counted (`RotaryEmbedding`
+            raises it).
 
     Source: Radford et al. (2019), section 2.3; Press and Wolf (2017), arXiv:1608.05859 (one table).
 
@@ -233,17 +231,11 @@ class GPT(nn.Module):
         ### END SOLUTION
 
     def forward(self, ids: Tensor, caches: list[dict] | None = None) -> Tensor:
-        # (B, T, V); about 8 lines.
+        # (B, T, V); about 4 lines.
         ### BEGIN SOLUTION
-        n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0
-        if n_read + ids.shape[1] > self.max_seq_len:
-            raise ValueError(
-                f"there are {self.max_seq_len} positions (max_seq_len), no more; "
-                f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"
-            )
         x = self.tokens(ids)  # (B, T, C)
-        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
-            x = block(x, cache)
+        for i, block in enumerate(self.blocks):
+            x = block(x, caches[i] if caches else None)
         return tied_logits(self.norm(x), self.tokens.weight)
         ### END SOLUTION
 
@@ -253,7 +245,7 @@ def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
 
     Args:
         logits: (B, T, V); those at t are about the token at t + 1.
-        ids: (B, T), of any integer type.
+        ids: (B, T).
 
     Returns:
         A scalar, in nats: the mean over all B (T - 1) tokens that come after another one.
@@ -269,10 +261,9 @@ def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
     """
     if ids.shape[1] < 2:
         raise ValueError(f"there must be at least 2 tokens, or none comes next; got {ids.shape[1]}")
-    # a scalar; 2 lines.
+    # a scalar; 1 line.
     ### BEGIN SOLUTION
-    next_ids = ids[:, 1:].long()  # (B, T - 1)
-    return F.cross_entropy(logits[:, :-1].flatten(0, 1), next_ids.flatten())
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
     ### END SOLUTION
 
 
@@ -288,7 +279,7 @@ def generate(
 
     Each new token is drawn from softmax(logits / temperature) at the last position; with `top_k`
     only from so many of the most probable, with temperature 0 it is the most probable. The model
-    reads the text once, then each new token once, with caches, and the last one not at all. It
+    reads the text once, then each new token once, with caches; the last one need not be read. It
     runs in evaluation mode, without gradients, and is left in the mode that it was in.
 
     Args:
@@ -296,11 +287,11 @@ def generate(
         ids: the text, (B, T).
         n_new: how many tokens to add.
         temperature: 0 or more.
-        top_k: at least 1; more than V keeps all.
-        generator: on the CPU; draws are made with it alone.
+        top_k: 1 to V.
+        generator: what draws, if it is given.
 
     Returns:
-        (B, T + n_new), int64.
+        (B, T + n_new).
 
     Raises:
         ValueError: temperature < 0, top_k < 1 or T + n_new > max_seq_len + 1.
@@ -320,12 +311,12 @@ def generate(
             f"T + n_new must be at most {model.max_seq_len + 1} (max_seq_len + 1, because the last "
             f"token is not read); got {ids.shape[1]} + {n_new} = {ids.shape[1] + n_new}"
         )
-    # (B, T + n_new); about 18 lines.
+    # (B, T + n_new); about 17 lines.
     ### BEGIN SOLUTION
     was_training = model.training
     model.eval()
     caches: list[dict] = [{} for _ in model.blocks]
-    text = unread = ids.long()
+    text = unread = ids
     with torch.no_grad():
         for _ in range(n_new):
             logits = model(unread, caches)[:, -1]  # (B, V)
@@ -333,7 +324,7 @@ def generate(
                 unread = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
             else:
                 if top_k is not None:
-                    least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+                    least = logits.topk(top_k).values[:, -1:]
                     logits = logits.masked_fill(logits < least, float("-inf"))
                 probabilities = (logits / temperature).softmax(dim=-1)
                 unread = torch.multinomial(probabilities, 1, generator=generator)

@@ -17,8 +17,8 @@ class LearnedPositionalEmbedding(nn.Module):
         n_embd: C, the features of a row.
 
     Its only parameter is `weight`, (max_seq_len, C), drawn from N(0, 0.02²). `forward(seq_len)`
-    returns the first rows, (seq_len, C), and none for 0. It raises `ValueError` for a length that
-    is negative or longer than the table; the message names both lengths.
+    returns the first rows, (seq_len, C). It raises `ValueError` for a length that is longer than
+    the table: a slice would just be shorter.
 
     Source: Gehring et al. (2017), arXiv:1705.03122, section 3.1; GPT-2 and BERT use it.
 
@@ -34,14 +34,10 @@ class LearnedPositionalEmbedding(nn.Module):
         ### END SOLUTION
 
     def forward(self, seq_len: int) -> Tensor:
-        # (seq_len, C); about 4 lines with the check.
+        # (seq_len, C); 3 lines with the check.
         ### BEGIN SOLUTION
-        max_seq_len = len(self.weight)
-        if not 0 <= seq_len <= max_seq_len:
-            raise ValueError(
-                f"seq_len must be in 0..{max_seq_len}, because the table has {max_seq_len} "
-                f"positions; got {seq_len}"
-            )
+        if seq_len > len(self.weight):
+            raise ValueError(f"the table has only {len(self.weight)} positions; got {seq_len}")
         return self.weight[:seq_len]
         ### END SOLUTION
 
@@ -51,15 +47,15 @@ class GPTEmbedding(nn.Module):
 
     Args:
         vocab_size: V.
-        block_size: the longest sentence.
+        block_size: the longest text.
         n_embd: C.
         dropout: p, the probability that an element is zeroed in training mode, drawn for each
             element in every call; the others are multiplied by 1/(1-p).
 
     `tok_emb.weight` (V, C) and `pos_emb.weight` (block_size, C), both drawn from N(0, 0.02²), are
-    the only entries in its state dict. `forward(ids)` maps (B, T) to (B, T, C), on any device. It
-    raises `ValueError` if T is larger than block_size, and the message names both; it raises
-    `IndexError` for an id outside 0..V-1.
+    the only entries in its state dict. `forward(ids)` maps (B, T) to (B, T, C), with the positions
+    made on the device of the ids. It raises `ValueError` if T is larger than block_size, and
+    `IndexError` for an id outside 0..V-1 (already written).
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", sections 3.1 and 4.1.
@@ -70,6 +66,7 @@ class GPTEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, block_size: int, n_embd: int, dropout: float = 0.0) -> None:
         super().__init__()
+        self.vocab_size, self.block_size = vocab_size, block_size  # for the checks in forward
         # self.tok_emb, self.pos_emb (each with one parameter `weight`) and the dropout; 5 lines.
         ### BEGIN SOLUTION
         self.tok_emb = nn.Embedding(vocab_size, n_embd)
@@ -80,18 +77,16 @@ class GPTEmbedding(nn.Module):
         ### END SOLUTION
 
     def forward(self, ids: Tensor) -> Tensor:
-        ids = ids.long()  # a uint8 id is compared in uint8, where 300 is 44
         seq_len = ids.shape[1]
-        vocab_size, block_size = len(self.tok_emb.weight), len(self.pos_emb.weight)
-        if seq_len > block_size:
+        if seq_len > self.block_size:
             raise ValueError(
-                f"a sentence may have at most {block_size} tokens (block_size); got {seq_len}"
+                f"a text may have at most {self.block_size} tokens (block_size); got {seq_len}"
             )
-        if ids.numel() and not 0 <= ids.min() <= ids.max() < vocab_size:
-            offender = ids.min() if ids.min() < 0 else ids.max()
+        # on the "meta" device there are no numbers to look at
+        if not ids.is_meta and not 0 <= ids.min() <= ids.max() < self.vocab_size:
             raise IndexError(
-                f"ids must be in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
-                f"got {offender.item()}"
+                f"ids must be in 0..{self.vocab_size - 1}, because the table has "
+                f"{self.vocab_size} rows; got {ids.min()} to {ids.max()}"
             )
         # (B, T, C); about 2 lines.
         ### BEGIN SOLUTION
@@ -104,9 +99,8 @@ def count_parameters(module: nn.Module) -> int:
     """The number of trainable elements in a module; a shared parameter counts once.
 
     Args:
-        module: any module, on any device (even "meta", where a parameter has only a shape). The
-            same `nn.Parameter` in two places is shared; two with equal values, or on the same
-            memory, are not.
+        module: any module. The same `nn.Parameter` in two places is shared; two with equal
+            values are not.
 
     Source: Press and Wolf (2017), "Using the Output Embedding to Improve Language Models",
     arXiv:1608.05859 (why a parameter is used twice).

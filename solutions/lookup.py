@@ -23,8 +23,7 @@ def check_ids(ids: Tensor, vocab_size: int) -> None:
     """
     if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
         raise TypeError(f"ids must be integers, because they number rows; got {ids.dtype}")
-    rows = ids.long()  # a uint8 id is compared in uint8, where 300 is 44
-    outside = rows[(rows < 0) | (rows >= vocab_size)]
+    outside = ids[(ids < 0) | (ids >= vocab_size)]
     if outside.numel():
         raise IndexError(
             f"ids must be in 0..{vocab_size - 1}, because the table has {vocab_size} rows; "
@@ -36,15 +35,15 @@ def lookup(weight: Tensor, ids: Tensor) -> Tensor:
     """Return the rows of an embedding table that the ids name.
 
     Args:
-        weight: the table, (V, C), floating.
-        ids: row numbers, (...), any integer dtype.
+        weight: the table, (V, C).
+        ids: row numbers, (...).
 
     Returns:
         (..., C): row `ids[...]` of `weight`, unchanged, whatever the other rows contain.
 
-    Raises:
+    Raises (already written, in `check_ids`):
         TypeError: the ids are floats or bools, not integers.
-        IndexError: an id is negative, or V or more; the message names the id and V.
+        IndexError: an id is negative, or V or more.
 
     Source: Bengio et al. (2003), "A Neural Probabilistic Language Model", JMLR 3, section 2.
 
@@ -55,7 +54,7 @@ def lookup(weight: Tensor, ids: Tensor) -> Tensor:
     check_ids(ids, vocab_size=len(weight))
     # (..., C); 1 line.
     ### BEGIN SOLUTION
-    return weight[ids.long()]  # F.embedding(ids.long(), weight) is the same
+    return weight[ids]  # F.embedding(ids, weight) is the same
     ### END SOLUTION
 
 
@@ -63,8 +62,8 @@ def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     """The same rows, found the expensive way: by a matrix product with one-hot rows.
 
     Args:
-        weight: the table, (V, C), floating and finite.
-        ids: row numbers, (...), any integer dtype, each in 0..V-1.
+        weight: the table, (V, C), all of its numbers finite.
+        ids: row numbers, (...), each in 0..V-1.
 
     Returns:
         (..., C), the values of `lookup(weight, ids)`.
@@ -77,8 +76,8 @@ def one_hot_lookup(weight: Tensor, ids: Tensor) -> Tensor:
     """
     # (..., C); 2 lines.
     ### BEGIN SOLUTION
-    one_hot = F.one_hot(ids.long(), num_classes=len(weight))  # (..., V), integers
-    return one_hot.to(weight.dtype) @ weight
+    one_hot = F.one_hot(ids, num_classes=len(weight))  # (..., V), integers
+    return one_hot.float() @ weight
     ### END SOLUTION
 
 
@@ -92,7 +91,7 @@ def one_hot_bytes(
         bytes_per_element: 4 for float32, 2 for bfloat16, 8 for int64.
 
     Returns:
-        An int, exact for any sizes.
+        The number of bytes, an int.
 
     Source: arithmetic; the sizes of the example are GPT-2's (Radford et al., 2019, section 2.3).
 
@@ -108,16 +107,16 @@ def one_hot_bytes(
 def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor:
     """The gradient that `lookup` sends to its table, computed without autograd.
 
-    It works inside `torch.inference_mode()`, and doesn't have to be differentiable itself.
+    It works inside `torch.no_grad()`, where autograd records nothing.
 
     Args:
         grad_output: the gradient of the loss at the output of `lookup`, (..., C).
-        ids: the row numbers that were looked up, (...), any integer dtype, each in 0..V-1.
+        ids: the row numbers that were looked up, (...), each in 0..V-1.
         vocab_size: V.
 
     Returns:
-        (V, C), dense, in the dtype and on the device of `grad_output`. If a row was looked up
-        several times, its gradients add up; if it was never looked up, it gets exactly zero.
+        (V, C). If a row was looked up several times, its gradients add up; if it was never
+        looked up, it gets exactly zero.
 
     Source: the chain rule; PyTorch's `embedding_backward` computes the same.
 
@@ -129,8 +128,8 @@ def lookup_backward(grad_output: Tensor, ids: Tensor, vocab_size: int) -> Tensor
     # (V, C); about 3 lines.
     ### BEGIN SOLUTION
     n_embd = grad_output.shape[-1]
-    grad_weight = grad_output.new_zeros(vocab_size, n_embd)
-    return grad_weight.index_add(0, ids.long().flatten(), grad_output.reshape(-1, n_embd))
+    grad_weight = torch.zeros(vocab_size, n_embd)
+    return grad_weight.index_add(0, ids.flatten(), grad_output.reshape(-1, n_embd))
     ### END SOLUTION
 
 
@@ -142,7 +141,7 @@ class TokenEmbedding(nn.Module):
         n_embd: C, the features of a row.
 
     Its only parameter is `weight`, (V, C), drawn from N(0, 0.02²). `forward(ids)` maps (...) to
-    (..., C), and rejects the same ids as `lookup`.
+    (..., C); it raises the same errors as `lookup` (already written).
 
     Source: Radford et al. (2018), "Improving Language Understanding by Generative
     Pre-Training", section 4.1 (the 0.02).
@@ -153,12 +152,14 @@ class TokenEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, n_embd: int) -> None:
         super().__init__()
+        self.vocab_size = vocab_size  # for the check in forward
         # self.weight, a parameter (V, C); 1 line.
         ### BEGIN SOLUTION
         self.weight = nn.Parameter(0.02 * torch.randn(vocab_size, n_embd))
         ### END SOLUTION
 
     def forward(self, ids: Tensor) -> Tensor:
+        check_ids(ids, self.vocab_size)
         # (..., C); 1 line.
         ### BEGIN SOLUTION
         return lookup(self.weight, ids)

@@ -21,8 +21,8 @@ def rope_tables(seq_len: int, head_dim: int, base: float = 10000.0) -> tuple[Ten
         base: sets the slowest pair.
 
     Returns:
-        (cos, sin), each (T, D), float32; column j is for the pair that feature j belongs to.
-        Accurate to 1e-3 up to position 4096.
+        (cos, sin), each (T, D), float32: the D/2 angles of a position, repeated for both halves.
+        Within 1e-3 up to position 4096, so half precision is too coarse for the angles.
 
     Raises:
         ValueError: an odd width.
@@ -72,11 +72,11 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate every pair of every token by the angle for its position.
 
     Args:
-        x: queries or keys, (..., T, D), floating.
-        cos, sin: tables from `rope_tables`, (T, D), in the dtype of x or float32.
+        x: queries or keys, (..., T, D).
+        cos, sin: tables from `rope_tables`, (T, D).
 
     Returns:
-        (..., T, D), in the dtype of x.
+        (..., T, D).
 
     Source: Su et al. (2021), arXiv:2104.09864, section 3.4.2, equation 34.
 
@@ -87,23 +87,25 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """
     # (..., T, D); 1 line.
     ### BEGIN SOLUTION
-    return (x * cos + rotate_half(x) * sin).to(x.dtype)
+    return x * cos + rotate_half(x) * sin
     ### END SOLUTION
 
 
 class RotaryEmbedding(nn.Module):
     """RoPE as a module: it rotates the queries or keys of a head, starting at any position.
 
+    It has no parameters. `forward(x, offset=0)` rotates (..., T, D) at positions offset ..
+    offset + T - 1: with a key/value cache, the next token is not at position 0. After
+    `.to(torch.bfloat16)` the angles are still right: rounded cosines do no harm, but rounded
+    frequencies, positions or angles do.
+
     Args:
-        max_seq_len: how many positions the tables hold.
+        max_seq_len: offset + T is at most this.
         head_dim: D, even.
         base: as in `rope_tables`.
 
-    It has no parameters, and its tables follow `.to(...)`. `forward(x, offset=0)` rotates
-    (..., T, D) at positions offset .. offset + T - 1: with a key/value cache, the next token is
-    not at position 0. The result has the dtype of x, whatever the dtype of the tables, and for a
-    float64 x it is at least as exact as float32. It raises `ValueError` if offset is negative, if
-    offset + T exceeds max_seq_len, or if D is not head_dim.
+    Raises:
+        ValueError: offset < 0, offset + T > max_seq_len, or an x of another width.
 
     Source: Su et al. (2021), arXiv:2104.09864, section 3.2.
 
@@ -130,7 +132,7 @@ class RotaryEmbedding(nn.Module):
         if offset + seq_len > self.max_seq_len:
             raise ValueError(
                 f"offset + T must be at most {self.max_seq_len} (max_seq_len); "
-                f"got {offset} + {seq_len} = {offset + seq_len}"
+                f"got {offset} + {seq_len}"
             )
         # (..., T, D); 2 lines.
         ### BEGIN SOLUTION
@@ -182,9 +184,6 @@ def ntk_base(base: float, factor: float, head_dim: int) -> float:
         factor: how many times longer the context will be, at least 1.
         head_dim: D, above 2.
 
-    Returns:
-        A Python float.
-
     Raises:
         ValueError: factor < 1 or head_dim <= 2.
 
@@ -212,8 +211,8 @@ def alibi_bias(n_heads: int, seq_len: int) -> Tensor:
         seq_len: T.
 
     Returns:
-        (H, T, T), float32, with a row per query and a column per key: minus slope times distance
-        for keys up to the query, and 0 for later ones.
+        (H, T, T), with a row per query and a column per key: minus slope times distance for keys
+        up to the query. What is at later keys doesn't matter, because the causal mask hides it.
 
     Raises:
         ValueError: n_heads is not a power of two.

@@ -57,8 +57,8 @@ def sinusoidal_encoding(length: int, n_embd: int, base: float = 10000.0) -> Tens
         base: as in `inverse_frequencies`.
 
     Returns:
-        (T, C), float32: columns 2i and 2i + 1 are the sine and cosine of the angle by which pair
-        i has turned since position 0. Accurate to 1e-4 up to position 10,000.
+        (T, C), float32 or float64: columns 2i and 2i + 1 are the sine and cosine of the angle by
+        which pair i has turned since position 0.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -87,9 +87,8 @@ class SinusoidalPositionalEmbedding(nn.Module):
         base: as in `inverse_frequencies`.
 
     It has no parameters. `forward(seq_len)` returns (seq_len, C), even for
-    `seq_len > max_seq_len`, because the formula never runs out. All rows, including those beyond
-    max_seq_len, have the dtype and device that `.to(...)` gave the module; bfloat16 rounds their
-    values, not their angles.
+    `seq_len > max_seq_len`, because the formula never runs out. The table is a buffer, so all rows,
+    including those beyond max_seq_len, follow the module when `.to(...)` moves it.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -128,8 +127,7 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
         base: as in `inverse_frequencies`.
 
     Returns:
-        R, (C, C), float32: C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere. Accurate to 1e-5
-        up to 1000 positions forward or back.
+        R, (C, C): C/2 blocks of 2 × 2 on the diagonal, zeros elsewhere.
 
     Raises:
         ValueError: an odd or non-positive width.
@@ -143,7 +141,7 @@ def offset_rotation(k: int, n_embd: int, base: float = 10000.0) -> Tensor:
     check_width(n_embd)
     # (C, C); about 5 lines.
     ### BEGIN SOLUTION
-    angles = k * inverse_frequencies(n_embd, base).double()  # (C/2,)
+    angles = k * inverse_frequencies(n_embd, base)  # (C/2,)
     cos, sin = angles.cos(), angles.sin()
     sine_row = torch.stack((cos, sin), dim=-1)  # sin(a + b) = cos b · sin a + sin b · cos a
     cosine_row = torch.stack((-sin, cos), dim=-1)  # cos(a + b) = -sin b · sin a + cos b · cos a

@@ -56,12 +56,11 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
         [
             (r"^@?mistake\(", 4, "mistakes"),
             ("common=True", 2, "mistakes with common=True"),
-            (r"^@?alternative\b", 2, "alternatives"),
+            (r"^@?alternative\b", 1, "alternatives"),
         ],
     ),
 }
-_OF_IDEA = [("def test_", 2, "tests of what it is about")]
-_OF_CORNERS = [("def test_", 1, "a test in a class below @corner, the last of its classes,")]
+_OF_TESTS = [("def test_", 2, "tests of what it is about")]
 
 
 def lacks(name: str | None = None) -> list[str]:
@@ -125,7 +124,7 @@ def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> It
         name = exercise.get("name", f"an exercise of {stem}")
         if "name" not in exercise:
             yield f"{name} lacks `name` in {SYLLABUS}"
-        yield from _fields(name, exercise, _FIELDS, SYLLABUS, also={"name", "own"})
+        yield from _fields(name, exercise, _FIELDS, SYLLABUS, also={"name", "uses"})
     for name in names:
         place = f"[exercise.{name}] in {SYLLABUS}"
         yield from _fields(name, words.get(name, {}), _WORDS, place)
@@ -147,9 +146,7 @@ def _of_lesson(number: int, entry: dict[str, Any], words: dict[str, dict]) -> It
             if name in parts:
                 yield from _parts(name, parts[name], wanted, path)
                 if pattern == TESTS:
-                    idea, _, corners = parts[name].partition("\n@corner\n")
-                    yield from _parts(name, idea, _OF_IDEA, path)
-                    yield from _parts(name, corners, _OF_CORNERS, path)
+                    yield from _parts(name, parts[name], _OF_TESTS, path)
             elif pattern != CATALOGUE:
                 yield f"{name} lacks {what.format(name=name)} in {path}"
         if not path.startswith("solutions/"):  # which has helpers

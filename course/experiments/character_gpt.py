@@ -91,7 +91,7 @@ class CharacterGPT(nn.Module):
     def embedded(self, ids: Tensor) -> Tensor:
         """Return what enters the first block: (B, T, C)."""
         x = self.token_scale * self.tokens(ids)
-        return x if self.added is None else x + self.added(ids.shape[1])
+        return x if self.added is None else x + self.added(ids.shape[1]).to(x.dtype)
 
     def mask(self, seq_len: int) -> Tensor:
         """Return what is added to the scores: (T, T), or (H, T, T) with a penalty or a bias."""

@@ -77,7 +77,7 @@ def lookup() -> dict[str, Any]:
     neighbors = {}
     for word in ASKED:
         (token,) = smol.tokenizer.encode(word).ids
-        order, cosines = nearest(table[token], table, top_k=7)
+        order, cosines = nearest(table[token], table, top_k=min(7, len(table)))
         pairs = zip(order[1:].tolist(), cosines[1:].tolist(), strict=True)
         neighbors[word] = [[decode([near]), round(cosine, 2)] for near, cosine in pairs]
     units = F.normalize(table, dim=-1)

@@ -21,7 +21,6 @@ class Message:
     """All there is to say about an exercise that is wrong, the most telling first.
 
     Attributes:
-        idea: that the idea is right, and which corners are left; or nothing.
         says, look: the known mistake that was recognized, and where to look; or nothing.
         test: the test that shows it, in words.
         sentence: what it found.
@@ -33,7 +32,6 @@ class Message:
         not_run: which tests were left out, and why; or nothing.
     """
 
-    idea: str
     says: str
     look: str
     test: str
@@ -49,7 +47,7 @@ class Message:
     def found(self) -> str:
         """Return the sentence; nothing where a mistake is named and the details show the values."""
         is_shown = self.details and re.fullmatch(_DIFFERENT, self.sentence)
-        return "" if (self.idea or self.says) and is_shown else self.sentence
+        return "" if self.says and is_shown else self.sentence
 
     @property
     def advice(self) -> str:
@@ -61,19 +59,14 @@ _DIFFERENT = r"the values? (is|are) not the ones? (it|they) should be"
 
 
 def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
-    """Return the message about an exercise that is wrong, in its idea or in a corner."""
+    """Return the message about an exercise that is wrong."""
     first = exercise.first_wrong
     sentence, _, details = first.message.partition("\n")
     wrong = [in_words(test.name) for test in exercise.tests if test.status == Status.WRONG]
     also_wrong = dict.fromkeys(one for one in wrong if one != in_words(first.name))
-    is_idea_right = exercise.status == Status.IDEA_RIGHT
-    n_not_run = sum(
-        test.status == Status.NOT_RUN and (is_idea_right or not test.corner)
-        for test in exercise.tests
-    )
+    n_not_run = sum(test.status == Status.NOT_RUN for test in exercise.tests)
     return Message(
-        idea=_idea(in_words(first.name), *also_wrong) if is_idea_right else "",
-        says=exercise.says or _begin_with(result, exercise),
+        says=exercise.says,
         look=f"{exercise.look} {_FIRST}" if exercise.another else exercise.look,
         test=in_words(first.name),
         sentence=sentence,
@@ -81,28 +74,9 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         why=reasons_of(result.lesson).get((exercise.name, first.name.partition("[")[0]), ""),
         printed=first.printed,
         commands=commands_for(result.lesson, exercise),
-        also_wrong="" if is_idea_right else _three_of(list(also_wrong)),
+        also_wrong=_three_of(list(also_wrong)),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
-
-
-def _begin_with(result: LessonResult, exercise: ExerciseResult) -> str:
-    """Return a sentence if an exercise is tested with another one of the module that is wrong."""
-    own = find_lesson(result.lesson).exercise(exercise.name).own
-    wrong = [name for name in own if result.statuses.get(name) == Status.WRONG]
-    return f"{exercise.name} uses your {wrong[0]}, which is wrong: begin there." if wrong else ""
-
-
-def _idea(*corners: str) -> str:
-    """Return that the idea is right, and which corners are left.
-
-    >>> _idea("empty ids")
-    'The idea is right. One corner is left: empty ids.'
-    >>> _idea("empty ids", "a single id", "large ids", "no ids", "uint8 ids")
-    'The idea is right. 5 corners are left: empty ids, a single id, large ids, and 2 more.'
-    """
-    n_left = "One corner is" if len(corners) == 1 else f"{len(corners)} corners are"
-    return f"The idea is right. {n_left} left: {_three_of(corners)}."
 
 
 def _three_of(tests: Sequence[str]) -> str:

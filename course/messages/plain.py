@@ -21,11 +21,9 @@ def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
         commands = commands_for(result.lesson, exercise)
         return f"{exercise.name} is still to do.\n\n{_lines(commands)}"
     told = message_about(result, exercise)
-    fails = "" if told.idea else f"The test “{told.test}” fails: "
     parts = [
-        filled(told.idea),
         filled(told.advice),
-        filled(f"{fails}{told.sentence}"),
+        filled(f"The test “{told.test}” fails: {told.sentence}"),
         textwrap.indent(told.details, "  "),
         wording.filled_paragraphs(told.why, indent="  ", width=80),
         _lines(told.commands),

@@ -33,10 +33,10 @@ def report(results: Iterable[LessonResult], in_loop: bool = False) -> str:
 
 
 def _wrong(results: Iterable[LessonResult]) -> Iterator[tuple[LessonResult, ExerciseResult]]:
-    """Yield the wrong exercises, those wrong in a corner last; of one message the first."""
+    """Yield the wrong exercises, of one message the first."""
     wrong = [(result, one) for result in results for one in result.exercises if one.first_wrong]
     said = set()
-    for result, exercise in sorted(wrong, key=lambda one: one[1].status == Status.IDEA_RIGHT):
+    for result, exercise in wrong:
         if exercise.first_wrong.message not in said:
             said.add(exercise.first_wrong.message)
             yield result, exercise
@@ -61,10 +61,9 @@ def _rule(about: str, status: Status) -> str:
 
 
 def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
-    about = exercise.name if told.idea else f"{exercise.name}: {told.test}"
-    title = _rule(about, exercise.status)
-    below = told.advice if told.idea else told.look  # without a mistake, what raises this error
-    first = [title, _first(told.idea or told.says or told.sentence, exercise.status), filled(below)]
+    title = _rule(f"{exercise.name}: {told.test}", exercise.status)
+    # where no mistake is named, `look` says what raises this error
+    first = [title, _first(told.says or told.sentence, exercise.status), filled(told.look)]
     commands = [
         f"  look at {told.commands['look at']}",
         *([] if in_loop else [f"  hint    {typed(told.commands['hint'])}"]),
@@ -76,7 +75,7 @@ def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
         commands.append(filled(others, indent="  "))
     parts = [
         "\n".join(filter(None, first)),
-        filled(told.found, indent="  ") if told.idea or told.says else "",
+        filled(told.found, indent="  ") if told.says else "",
         textwrap.indent(told.details, "  "),
         filled_paragraphs(told.why, indent="  "),
         _printed(told.printed),

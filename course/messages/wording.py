@@ -29,9 +29,6 @@ class StatusWords:
 
 STATUS_WORDS = {
     Status.PASSED: StatusWords("passed", "passed", "passed", "✓", "p", "+", "green"),
-    Status.IDEA_RIGHT: StatusWords(
-        "idea right", "has the idea right", "have the idea right", "◐", "i", "~", "yellow"
-    ),
     Status.WRONG: StatusWords(
         "wrong", "is not right yet", "are not right yet", "✗", "w", "x", "red"
     ),

@@ -1,6 +1,7 @@
-"""What tells the calls in which a student's code raised an exception from those in which it ran.
+"""What tells the calls in which a student's code failed from those in which it was right.
 
-Only what was seen is told: a trait that all calls with that exception have, and none of the others.
+Only what was seen is told: a trait that all calls with one exception have and none of the others,
+or a size that is larger in all tests that are wrong than in any that passed.
 """
 
 import inspect
@@ -9,12 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
+
 from course.mistakes.variant import reference
 from course.syllabus import Status
-from course.testing.door import Outline, TensorOutline
+from course.testing.door import Outline
 from course.testing.examine import Finding
 from course.testing.outcomes import StudentError
-from course.testing.show import show_dtype
 
 _MOST_TRAITS = 2
 """When more traits than these tell the calls apart, none is told: it is more likely chance."""
@@ -50,6 +52,62 @@ def contrast(findings: Sequence[Finding]) -> str:
     return f"{bad[0].name.removesuffix('(...)')} ran {ran}, and raised {stopped}{end}"
 
 
+def outgrown(findings: Sequence[Finding]) -> str:
+    """Return in a sentence which size is larger wherever values are wrong, or nothing if none is.
+
+    Code with a window, a limit or a fixed number of anything is right in all small tests.
+    """
+    wrong = [_sizes(one) for one in findings if one.status == Status.WRONG]
+    right = [_sizes(one) for one in findings if one.status == Status.PASSED]
+    if not wrong or len(right) < max(_ENOUGH_RIGHT, len(wrong)):
+        return ""
+    case, larger = findings[0].case, {}
+    for key in set.intersection(*map(set, wrong)):
+        least, most = min(one[key] for one in wrong), max(one.get(key, 0) for one in right)
+        if least > most > 0:
+            larger[key] = most, least
+    if not larger:
+        return ""
+    (call, argument, axis), (most, least) = next(iter(larger.items()))
+    if len(set(larger.values())) > 1:
+        return f"{case.exercise} is right in all tests of small inputs, and wrong in larger ones."
+    name = _names(case.lesson, case.exercise, Outline(call, {argument: None}, False))[argument]
+    told = f"{name} is at most {most}" if axis is None else f"{name} has at most {most} entries"
+    more = f"is {least}" if axis is None else f"has {least}"
+    along = "" if axis is None else f" along axis {axis}"
+    return (
+        f"{case.exercise} is right in all tests in which {told}{along}, and wrong where it {more} "
+        "or more."
+    )
+
+
+_ENOUGH_RIGHT = 3
+"""How many tests must have passed for their sizes to tell anything."""
+
+_Size = tuple[str, int | str, int | None]
+"""Which size: of which call, of which of its arguments, along which axis if that is a tensor."""
+
+
+def _sizes(finding: Finding) -> dict[_Size, int]:
+    """Return the largest sizes in the calls of an exercise in a test.
+
+    A test that only makes a module looks at random numbers: it takes many of them to see anything.
+    """
+    sizes: dict[_Size, int] = {}
+    is_class = isinstance(getattr(reference(finding.case.lesson), finding.case.exercise), type)
+    if is_class and not any(call.name.endswith("(...)") for call in finding.calls):
+        return sizes
+    for call in finding.calls:
+        if call.name.removesuffix("(...)") != finding.case.exercise:
+            continue
+        for key, value in call.given.items():
+            found = [(None, value)] if _is_int(value) else []
+            for axis, size in enumerate(value) if _is_tensor(value) else found:
+                place = call.name, key, axis
+                sizes[place] = max(sizes.get(place, 0), size)
+    return sizes
+
+
 def _is_like(call: Outline, other: Outline) -> bool:
     """Return whether two calls pass the same arguments, and tensors for the same ones."""
     return call.given.keys() == other.given.keys() and all(
@@ -80,18 +138,14 @@ def _told(
     """Yield what tells the calls apart: the rest of "it ran ..." and of "it raised ..."."""
     tensors = [key for key in names if all(_is_tensor(one.given[key]) for one in (*good, *bad))]
     numbers = [key for key in names if all(_is_int(one.given[key]) for one in (*good, *bad))]
-    for trait, told in _TRAITS.items():
-        apart: dict[tuple[Any, Any], list[str]] = {}
-        for key in tensors:
-            of_good = {trait(one.given[key]) for one in good}
-            of_bad = {trait(one.given[key]) for one in bad}
-            if of_good.isdisjoint(of_bad):
-                # the most similar one of those that it ran with comes first in a sentence
-                ran, raised = sorted(of_good, key=str)[0], sorted(of_bad, key=str)[0]
-                apart.setdefault((ran, raised), []).append(names[key])
-        for (ran, raised), of_keys in apart.items():
-            name = " and ".join(of_keys)
-            yield f"with {told(name, ran)}", f"with {told(name, raised)}"
+    apart: dict[tuple[int, int], list[str]] = {}
+    for key in tensors:
+        of_good, of_bad = ({len(one.given[key]) for one in calls} for calls in (good, bad))
+        if of_good.isdisjoint(of_bad):
+            apart.setdefault((min(of_good), min(of_bad)), []).append(names[key])
+    for n_axes, of_keys in apart.items():
+        name = " and ".join(of_keys)
+        yield tuple(f"with {n} ax{'i' if n == 1 else 'e'}s in {name}" for n in n_axes)
     for key in names:
         is_none = [[one.given[key] is None for one in calls] for calls in (good, bad)]
         if all(is_none[0]) and not any(is_none[1]):
@@ -112,12 +166,12 @@ def _lengths(
 ) -> Iterator[tuple[str, str]]:
     """Yield two axes that are equally long wherever it ran, and differ wherever it raised."""
     for key in tensors:
-        if len({len(one.given[key].shape) for one in (*good, *bad)}) > 1:
+        if len({len(one.given[key]) for one in (*good, *bad)}) > 1:
             continue
-        ran, raised = good[0].given[key].shape, bad[0].given[key].shape
+        ran, raised = tuple(good[0].given[key]), tuple(bad[0].given[key])
         for one, other in itertools.combinations(range(len(ran)), 2):
             are_equal = [
-                [call.given[key].shape[one] == call.given[key].shape[other] for call in calls]
+                [call.given[key][one] == call.given[key][other] for call in calls]
                 for calls in (good, bad)
             ]
             if all(are_equal[0]) and not any(are_equal[1]):
@@ -127,20 +181,6 @@ def _lengths(
                 )
 
 
-_TRAITS: dict[Callable[[TensorOutline], Any], Callable[[str, Any], str]] = {
-    lambda tensor: tensor.dtype: lambda name, dtype: f"{name} of {show_dtype(dtype)}",
-    lambda tensor: tensor.device: lambda name, device: f"{name} on the device {device}",
-    lambda tensor: len(tensor.shape): lambda name, n_axes: (
-        f"{n_axes} ax{'i' if n_axes == 1 else 'e'}s in {name}"
-    ),
-    lambda tensor: 0 in tensor.shape: lambda name, empty: (
-        f"{'no' if empty else 'some'} numbers in {name}"
-    ),
-    lambda tensor: tensor.is_contiguous: lambda name, contiguous: (
-        f"{name} {'' if contiguous else 'not '}contiguous in memory"
-    ),
-}
-
 _NUMBERS: dict[Callable[[int], bool], str] = {
     lambda number: number < 0: "a negative {}",
     lambda number: number == 0: "{} = 0",
@@ -149,7 +189,7 @@ _NUMBERS: dict[Callable[[int], bool], str] = {
 
 
 def _is_tensor(value: Any) -> bool:
-    return isinstance(value, TensorOutline)
+    return isinstance(value, torch.Size)
 
 
 def _is_int(value: Any) -> bool:

@@ -4,7 +4,6 @@ What a student's code gave back through the door is compared with what each mist
 catalogue gives in the same tests, on the same inputs. A wrong diagnosis is worse than none, so a
 mistake explains a failing test only if it fails it with the same values, up to rounding, or with
 the same error; and it is out of the question if it fails a test that the student's code passes.
-Corners are not run before the idea is right, so they tell nothing then.
 
 - One mistake that explains all failing tests is named: one of the lesson's own, else one of a
   family that any exercise can have, rather what is seen than a cause.
@@ -14,8 +13,8 @@ Corners are not run before the idea is right, so they tell nothing then.
   be in the rest, and spoil one in four of the tests that the known one fails.
 
 Those that look most like the student's code are tried first, because time is limited (likeness.py).
-Where several that do not say the same explain as much, none is named. An exception that many meet
-is explained if nothing else is.
+Where several that do not say the same explain as much, none is named. If nothing else is, an
+exception that many meet is explained, or it is said that small inputs alone are right.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ from typing import Any
 import torch
 
 from course.mistakes import Mistake, errors, mistakes, pytorch
-from course.mistakes.contrast import contrast
+from course.mistakes.contrast import contrast, outgrown
 from course.mistakes.families import CAUSES, SHOWS, families, in_called
 from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, Variant
@@ -143,12 +142,10 @@ def _without_tensors(found: Finding) -> Finding:
 def _compared_text(found: Finding) -> str:
     """Return what a message says that no value tells.
 
-    That is what a refusal lacks, what a call does besides returning something, or what a module
-    holds that lacks the parameter a test sets; of its names only how deep they are.
+    That is what a call does besides returning something, or what a module holds that lacks the
+    parameter a test sets; of its names only how deep they are.
     """
     sentence = str(found.failure).partition("\n")[0]
-    if sentence.startswith("the message of the "):
-        return sentence
     does = re.match(
         r"\S+ (changed its argument|calls torch.manual_seed|changes a setting)", sentence
     )
@@ -202,7 +199,7 @@ class KnownMistakes:
         right = right[: len(seen.trace)]
         if _outline(right) != _outline(seen.trace):
             return {"form"}
-        return {"values", "precision"} if _are_near(right, seen.trace) else {"values"}
+        return {"values"}
 
     @functools.cached_property
     def _right(self) -> Examination:
@@ -264,13 +261,7 @@ def diagnose(
     )
     if not wrong:
         return None
-    for one in wrong:
-        if one.passes_with:
-            name = one.case.exercise
-            says = f"With a correct {one.passes_with} in place of yours, {name} passes this test."
-            return Diagnosis(says, f"Begin with your {one.passes_with}.", (one.case.name,), True)
     must_pass = [one.case for one in passed]
-    corners = [one.case for one in findings if one.status == Status.NOT_RUN]
     sample = _sample(wrong)
     start = time.process_time()
     in_time = _within(seconds[0] * _FOR_ONE)
@@ -280,7 +271,7 @@ def diagnose(
     def alone(agree: Iterable[KnownMistake]) -> list[KnownMistake]:
         """Return those of these that explain all failing tests, each by itself."""
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
-        return _preferred(_simplest(whole, corners))
+        return _preferred(whole)
 
     evidence: dict[KnownMistake, list[int]] = {}
     alike: dict[KnownMistake, float] = {}
@@ -320,7 +311,7 @@ def diagnose(
     enough = most and most >= len(wrong) / 2
     best = _preferred(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
-    return named or _explained_error(findings)
+    return named or _explained_error(findings) or _short_sighted(findings, wrong)
 
 
 def _one_of_two(
@@ -384,24 +375,6 @@ def _may_be_a_refusal(seen: Finding) -> bool:
     return kinds[0] != "RuntimeError"
 
 
-def _are_near(right: Any, seen: Any) -> bool:
-    """Return whether a quarter of the numbers are within a tenth of those on the left."""
-    of_right, of_seen = (torch.cat([torch.empty(0), *_floats(one)]) for one in (right, seen))
-    near = (of_right - of_seen).abs() <= 0.1 * of_right.abs()
-    return int(near.sum()) >= len(near) / 4
-
-
-def _floats(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the floating numbers in a value, (N,) each."""
-    if isinstance(value, dict | list | tuple):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _floats(one)
-    elif isinstance(value, torch.Tensor) and value.is_floating_point() and not value.is_meta:
-        yield value.float().flatten()
-    elif isinstance(value, float):
-        yield torch.tensor([value])
-
-
 def _outline(value: Any) -> Any:
     """Return what is left of a value without its numbers: shapes, dtypes, devices and kinds."""
     if isinstance(value, dict | list | tuple):
@@ -416,6 +389,13 @@ def _outline(value: Any) -> Any:
 def _is_telling(seen: Finding) -> bool:
     """Return whether a test saw more than an error of PyTorch, which many mistakes raise."""
     return not isinstance(seen.failure, StudentError) or _by_hand(seen.failure)
+
+
+def _short_sighted(findings: Sequence[Finding], wrong: Sequence[Finding]) -> Diagnosis | None:
+    """Return that the code is right for small inputs alone, if that is so."""
+    says = outgrown(findings)
+    look = "What in your code is made for one size: a window, a limit, a fixed number?"
+    return Diagnosis(says, look, tuple(one.case.name for one in wrong)) if says else None
 
 
 def _explained_error(findings: Sequence[Finding]) -> Diagnosis | None:
@@ -532,13 +512,6 @@ def _pairs(
     return itertools.takewhile(lambda _: in_time(), pairs)
 
 
-def _simplest(known: Sequence[KnownMistake], not_run: Sequence[Case]) -> list[KnownMistake]:
-    """Return those that fail no corner either, if there are any, where several could be named."""
-    if len({one.mistake.says for one in known}) > 1:
-        known = [one for one in known if one.passes(not_run)] or known
-    return list(known)
-
-
 def _preferred(known: Sequence[KnownMistake]) -> list[KnownMistake]:
     """Return the exercise's own, if there are any, else those of what it calls, and so on.
 
@@ -583,8 +556,8 @@ def same_values(a: Any, b: Any) -> bool:
         if a.keys() == b.keys():
             return all(same_values(a[key], b[key]) for key in a)
         return _anonymous(a) == _anonymous(b)  # the names of buffers are free
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) or (a != a and b != b)
+    if type(a) in (int, float) and type(b) in (int, float):
+        return a == b or math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) or (a != a and b != b)
     if isinstance(a, StudentError) and isinstance(b, StudentError):
         return a.kinds[0] == b.kinds[0] and _says_the_same(a, b)
     return type(a) is type(b) and a == b

@@ -220,34 +220,13 @@ def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 yield "does not raise IndexError for every bad `ids`.", look, changes
             continue
         yield accepts, look, [(definition.span(check.test), "False")]
-        for changes, refuses_more in (
-            *_parts(definition, check.test, 1),
-            *_off_by_one(definition, check.test),
-            *_other_numbers(definition, check.test),
-            *_mended(definition, check),
-        ):
+        for changes, refuses_more in (*_off_by_one(definition, check.test),):
             yield refuses if refuses_more else accepts, look, changes
         yield (
             f"refuses a right {check.subject}, and not a wrong one.",
             "When is the condition of your check true?",
             [(definition.span(check.test), f"not ({definition.source(check.test)})")],
         )
-
-
-def _parts(definition: Definition, test: ast.expr, sign: int) -> Iterator[tuple[Changes, bool]]:
-    """Yield changes that leave a part of a condition out, and whether more is refused then."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _parts(definition, test.operand, -sign)
-    elif isinstance(test, ast.BoolOp):
-        word = " or " if isinstance(test.op, ast.Or) else " and "
-        for left_out in test.values:
-            kept = word.join(definition.source(one) for one in test.values if one is not left_out)
-            yield [(definition.span(test), kept)], (sign > 0) == isinstance(test.op, ast.And)
-            yield from _parts(definition, left_out, sign)
-    elif isinstance(test, ast.Compare) and len(test.ops) > 1:
-        first, last = definition.span(test)
-        yield [((first, definition.span(test.comparators[0])[0]), "")], sign > 0
-        yield [((definition.span(test.comparators[-2])[1], last), "")], sign > 0
 
 
 _ORDER = {ast.Lt: ("<=", 1), ast.LtE: ("<", -1), ast.Gt: (">=", 1), ast.GtE: (">", -1)}
@@ -271,27 +250,6 @@ def _off_by_one(definition: Definition, test: ast.expr) -> Iterator[tuple[Change
                     yield [(definition.span(end), moved)], up * step * sign > 0
 
 
-def _other_numbers(definition: Definition, test: ast.expr) -> Iterator[tuple[Changes, bool]]:
-    """Yield changes to what a check divides by, and whether more is refused then."""
-    for one in ast.walk(test):
-        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod):
-            divisor = definition.span(one.right)
-            yield [(divisor, f"(2 * ({definition.source(one.right)}))")], True
-            if isinstance(one.right, ast.BinOp):
-                yield [(divisor, definition.source(one.right.left))], False
-                yield [(divisor, definition.source(one.right.right))], False
-            elif definition.source(one.right) == "4":
-                yield [(divisor, "2")], False
-
-
-def _mended(definition: Definition, check: "Check") -> Iterator[tuple[Changes, bool]]:
-    """Yield changes that make a bad argument good instead of refusing it."""
-    to_even = ("{0} - {0} % 2", "{0} + {0} % 2") if "%" in definition.source(check.test) else ()
-    for name in re.findall(r"`(\w+)`", check.subject):
-        for mended in (one.format(name) for one in (*to_even, "max({0}, 0)")):
-            yield definition.inserted(f"{name} = {mended}", check.statement), False
-
-
 def _comparisons(test: ast.expr, sign: int) -> Iterator[tuple[ast.Compare, int]]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _comparisons(test.operand, -sign)
@@ -306,59 +264,30 @@ _KINDS = ("ValueError", "IndexError", "TypeError", "AssertionError", "RuntimeErr
 
 
 def _wrong_error(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A check that raises another exception, none at all, or one that names no number."""
-    for check in definition.checks():
-        yield from _wrong_errors([check])
-
-
-def _wrong_errors(checks: list[Check]) -> Iterator[tuple[str, str, Changes]]:
-    subject = " or ".join(dict.fromkeys(one.subject for one in checks))
+    """A check that raises another exception, or none at all."""
     stops = "Which statement stops a function with an error?"
-    for kind in dict.fromkeys(kind for one in checks for kind in one.raises):
-
-        def handled(handler: str, kind: str = kind) -> Changes:
-            return [change for one in checks for change in one.handled(kind, handler)]
-
-        for other in _KINDS:
-            if other != kind:
-                by = "with `assert`, which raises" if other == "AssertionError" else "but raises"
-                yield (
-                    f"refuses a bad {subject}, {by} {other} instead of {kind}.",
-                    "Which exception does the docstring name?",
-                    handled(f"raise {other}(*error.args) from None"),
-                )
-        yield f"returns its {kind} instead of raising it.", stops, handled("return error")
-        yield (
-            f"returns None for a bad {subject} instead of raising {kind}.",
-            stops,
-            handled("return None"),
-        )
-        yield (
-            f"refuses a bad {subject} without saying in words what the rule is.",
-            "What would you want to read in the message, next to the number?",
-            handled(f"raise {kind}(only_numbers(error)) from None"),
-        )
-        for number in (None, 0, 1, 2, -1):
+    for check in definition.checks():
+        for kind in check.raises:
+            for other in _KINDS:
+                if other != kind:
+                    by = (
+                        "with `assert`, which raises" if other == "AssertionError" else "but raises"
+                    )
+                    yield (
+                        f"refuses a bad {check.subject}, {by} {other} instead of {kind}.",
+                        "Which exception does the docstring name?",
+                        check.handled(kind, f"raise {other}(*error.args) from None"),
+                    )
             yield (
-                f"refuses a bad {subject} without naming all that belongs in the message.",
-                "What would you want to read in the message? Which values does it name?",
-                handled(f"raise {kind}(without_number(error, {number})) from None"),
+                f"returns its {kind} instead of raising it.",
+                stops,
+                check.handled(kind, "return error"),
             )
-
-
-def _all_checks(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """All checks of an exercise missing, or raising the same wrong way."""
-    checks = definition.checks()
-    if len(checks) > 1:
-        yield (
-            "refuses nothing: no argument is checked.",
-            "What does the docstring refuse?",
-            [
-                (definition.span(one.test or one.statement), "False" if one.test else "pass")
-                for one in checks
-            ],
-        )
-        yield from _wrong_errors(checks)
+            yield (
+                f"returns None for a bad {check.subject} instead of raising {kind}.",
+                stops,
+                check.handled(kind, "return None"),
+            )
 
 
 # --- arguments ----------------------------------------------------------------------------------
@@ -418,20 +347,11 @@ _SHAPE = "Print the shape of your result next to the one in the docstring."
 _DTYPE = "Which dtype does your result have, and which should it have?"
 _GRADIENT = "What do detach(), .data, .item() and no_grad do to a gradient?"
 
-_FLOAT32 = "rounds to float32 on the way, which is too coarse for what it is given."
-_STAYS = "computes in float32 and stays there."
-_16_BITS = "rounds to 16 bits on the way, which hold two or three digits."
-
 _FORMS = {
     "always returns float32.": (_DTYPE, ["one.float()"]),
     "always returns float64.": (_DTYPE, ["one.double()"]),
     "returns 16-bit floats.": (_DTYPE, ["one.bfloat16()", "one.half()"]),
     "returns whole numbers.": (_DTYPE, ["one.long()", "one.int()", "one.round()"]),
-    "returns integers of another width than int64.": (_DTYPE, ["one.int()", "one.to(torch.uint8)"]),
-    "makes its result on the CPU, wherever its input is.": (
-        "On which device is a new tensor if you don't say it?",
-        ["torch.zeros(one.shape, dtype=one.dtype).copy_(one)"],
-    ),
     "has an axis too many in its result.": (
         _SHAPE,
         ["one.unsqueeze(0)", "one.unsqueeze(-1)", "one.unsqueeze(1)"],
@@ -491,11 +411,6 @@ _VALUES = {
 """What shows in the numbers of a result alone."""
 
 _OF_TENSORS = {
-    _16_BITS: (
-        "Which steps run in bfloat16 or half precision? Which precision do they need?",
-        ["coarse(one, torch.bfloat16)", "coarse(one, torch.half)"],
-    ),
-    _FLOAT32: (_DTYPE, ["coarse(one, torch.float32)"]),
     "cuts its result off from its input: no gradient flows back.": (_GRADIENT, ["one.detach()"]),
     "swaps two axes of its result.": (
         _SHAPE,
@@ -504,17 +419,8 @@ _OF_TENSORS = {
 }
 
 _OF_NUMBERS = {
-    "returns a tensor instead of Python numbers.": (
-        "How do numbers leave a tensor?",
-        ["torch.tensor(one)"],
-    ),
-    "returns a whole number instead of a float.": ("What is the type?", ["int(one)", "round(one)"]),
-    "returns a float instead of an int.": ("Which operations give a float?", ["float(one)"]),
+    "rounds its result to a whole number.": ("What is the type?", ["int(one)", "round(one)"]),
     "counts one too many or too few.": ("Where do you count from?", ["one + 1", "one - 1"]),
-    "returns a number of NumPy instead of one of Python.": (
-        "What is the type?",
-        ["numpy.int64(one)", "numpy.float32(one)"],
-    ),
     "returns a text instead of a number.": ("What is the type?", ["str(one)"]),
 }
 
@@ -579,17 +485,6 @@ def _inputs(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             _GRADIENT,
             definition.inserted(f"{name} = {name}.detach()", start),
         )
-        for dtype, says in (
-            ("torch.float32", _FLOAT32),
-            ("torch.bfloat16", _16_BITS),
-            ("torch.half", _16_BITS),
-        ):
-            yield says, _DTYPE, definition.inserted(f"{name} = coarse({name}, {dtype})", start)
-        yield (
-            _STAYS,
-            _DTYPE,
-            definition.inserted(f"{name} = {name}.float()", start),
-        )
         for written in (definition.replaced_results(f"{name}.copy_({{}})"), None):
             yield (
                 f"writes into `{name}`, which the caller still needs.",
@@ -610,74 +505,12 @@ def _inputs(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 _GRADIENT,
                 [(definition.span(use), f"{name}.detach()")],
             )
-        yield (
-            f"reads `{name}` in the order of memory, which fails when that is another one.",
-            "What does view need that reshape doesn't?",
-            definition.inserted(f"{name}.view(-1)", start),
-        )
-        for dtype in ("torch.uint8", "torch.int8", "torch.int16", "torch.int32"):
-            yield (
-                f"keeps `{name}` in too few bits: larger numbers wrap around.",
-                "What is 300 in 8 bits? Which integer types can the ids have?",
-                definition.inserted(f"{name} = {name}.to({dtype}).long()", start),
-            )
 
 
 # --- within the computation ---------------------------------------------------------------------
 
 
-def _coarse(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A step that is rounded to a dtype that is too coarse."""
-    yield from _rounded(definition, stays=False)
-
-
-def _staying(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A step in a dtype that is too coarse, and what follows from it as well."""
-    yield from _rounded(definition, stays=True)
-
-
-def _rounded(definition: Definition, stays: bool) -> Iterator[tuple[str, str, Changes]]:
-    assigned = [one.value for one in definition.expressions(ast.Assign)]
-    powers = [
-        one for one in definition.expressions(ast.BinOp) if isinstance(one.op, ast.Pow | ast.Div)
-    ]
-    calls = definition.expressions(ast.Call)
-    made = [one for one in calls if definition.source(one.func) == "torch.arange"]
-    waves = [
-        one.func.value
-        for one in calls
-        if isinstance(one.func, ast.Attribute) and one.func.attr in ("sin", "cos", "softmax")
-    ]
-    waves += [one.args[0] for one in calls if one.args and "nn." not in definition.source(one)]
-    steps = [
-        one
-        for one in (*assigned, *powers, *made, *waves)
-        if not isinstance(one, ast.Tuple) and "nn." not in definition.source(one)
-    ]
-    steps = list({definition.span(one): one for one in steps}.values())
-    for dtype in ("bfloat16", "half", "float32"):
-        says = _16_BITS
-        if dtype == "float32":
-            says = _STAYS if stays else "computes in float32 where that is too coarse."
-        look = "In which dtype are positions, rates and angles? How large is the error far out?"
-        for step in steps:
-            source = definition.source(step)
-            yield (
-                says,
-                look,
-                [(definition.span(step), f"coarse({source}, torch.{dtype}, {stays})")],
-            )
-
-
 _KEYWORDS = {
-    "device": (
-        "makes a tensor on the default device, wherever its input is.",
-        "On which device is a new tensor if you don't say it?",
-    ),
-    "dtype": (
-        "makes a tensor in PyTorch's default dtype, which is not the one that is needed.",
-        "Which dtype do your new tensors have if you don't say it?",
-    ),
     "generator": (
         "draws without the generator that it is given.",
         "Which of your draws use `generator`?",
@@ -759,10 +592,6 @@ def _keywords(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 
 _STEPS = {
-    "long": (
-        "uses ids in the integer type that they come in, where 8 bits are a mask or wrap around.",
-        "Which integer types can the ids have? What is a uint8 index to PyTorch?",
-    ),
     "softmax": ("takes no softmax.", "Do your weights add up to 1?"),
     "sum": ("does not add up.", "Which axis should be gone after the sum?"),
     "mean": ("takes no mean.", "Which axis should be gone after the mean?"),
@@ -773,10 +602,6 @@ _STEPS = {
     "zero_grad": ("adds the gradients of all steps up.", "What does backward() do to .grad?"),
     "eval": ("does not switch to evaluation mode.", "What do train() and eval() change?"),
 }
-_CONVERSIONS = (
-    "leaves out a conversion: a result or a step has another dtype or device than it should.",
-    _DTYPE,
-)
 
 
 def _left_out(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
@@ -787,15 +612,6 @@ def _left_out(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
         name, source = call.func.attr, definition.source(call.func.value)
         if name in _STEPS and source not in ("torch", "F"):
             yield *_STEPS[name], [(definition.span(call), source)]
-        if name == "reshape":
-            start, end = definition.span(call.func)
-            yield (
-                "uses view where the numbers are in another order in memory.",
-                "What does view need that reshape doesn't?",
-                [((start, end), f"{source}.view")],
-            )
-        if name in ("to", "float", "double", "type_as"):
-            yield *_CONVERSIONS, [(definition.span(call), source)]
         if name == "register_buffer":
             key, value = call.args[0].value, definition.source(call.args[1])
             yield (
@@ -968,11 +784,9 @@ def _remembering(lesson: str, exercise: str, definition: Definition) -> Iterator
             variant = type(exercise, (original,), {"forward": forward})
         else:
             variant = _kept_by(original, key, kept)
-        forgotten = [name for name in names if not key.get(name)]
-        what = f"`{forgotten[0]}`" if len(forgotten) == 1 else "the numbers in its arguments"
         yield Mistake(
             exercise,
-            f"{exercise} keeps a result from an earlier call, and forgets that {what} can change.",
+            f"{exercise} keeps a result from an earlier call, and its arguments can change.",
             "Call it twice, with other arguments. What is the key of your cache?",
             Variant(lesson, exercise, "course/mistakes/families.py:state", definition=variant),
             forget=kept.clear,
@@ -987,7 +801,7 @@ def _kept_by(function: Callable, key: dict[str, bool], kept: dict) -> Callable:
     def form(value: object, with_values: bool) -> object:
         if isinstance(value, torch.Tensor):
             numbers = str(value.tolist()) if with_values and not value.is_meta else ""
-            return tuple(value.shape), value.dtype, value.device, numbers
+            return tuple(value.shape), value.dtype, numbers
         return value if callable(value) else str(value)
 
     def remembering(*args: object, **kwargs: object) -> object:
@@ -1004,7 +818,6 @@ def _kept_by(function: Callable, key: dict[str, bool], kept: dict) -> Callable:
 _FAMILIES: list[Family] = [
     _unchecked,
     _wrong_error,
-    _all_checks,
     _ignored,
     _inputs,
     _results,
@@ -1017,20 +830,17 @@ _FAMILIES: list[Family] = [
     _other_default,
     _counting,
     _arithmetic,
-    _coarse,
-    _staying,
 ]
 
 SHOWS = {
-    **dict.fromkeys(("_unchecked", "_wrong_error", "_all_checks"), "refusal"),
-    **dict.fromkeys(("_forms", "_staying"), "form"),
+    "_unchecked": "refusal",
+    "_wrong_error": "refusal",
+    "_forms": "form",
     "_values": "values",
-    "_coarse": "precision",
 }
-"""In what the mistakes of a family show: what is refused, forms, numbers, or their last digits."""
+"""In what the mistakes of a family show: what is refused, forms, or numbers."""
 
 CAUSES = frozenset(
-    family.__name__
-    for family in (_inputs, _left_out, _keywords, _coarse, _staying, _counting, _arithmetic)
+    family.__name__ for family in (_inputs, _left_out, _keywords, _counting, _arithmetic)
 )
 """The families that name a step within a body; the others say what is seen from outside."""

@@ -57,14 +57,20 @@ mistake(
     look="Where in the body do you use `n_heads`?",
 )
 mistake(
-    {
-        "if x.shape[-1] % n_heads:": "if False:",
-        _SPLIT: "x[..., : x.shape[-1] // n_heads * n_heads].unflatten(-1, (n_heads, -1))"
-        ".transpose(1, 2)",
-    },
-    {"if x.shape[-1] % n_heads:": "if x.shape[-1] < n_heads:"},
-    says="split_heads does not refuse features that make no equal heads.",
-    look="What should happen for 7 features and 2 heads? The check was in the stub.",
+    {".transpose(1, 2)": ".permute(0, 2, 3, 1)"},
+    says="split_heads puts the features of a head before the tokens, (B, H, D, T).",
+    look="Print the shape. Which axis should come last?",
+)
+mistake(
+    {_SPLIT: f"{_SPLIT}.flatten(0, 1)"},
+    {_SPLIT: "torch.cat(x.chunk(n_heads, dim=-1))"},
+    says="split_heads makes one axis of texts and heads.",
+    look="How many axes has (B, H, T, D)?",
+)
+mistake(
+    {_SPLIT: f"{_SPLIT}.detach()"},
+    says="split_heads cuts its result off: no gradient flows back to x.",
+    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -138,6 +144,27 @@ mistake(
     says="merge_heads takes the number of heads for the number of tokens.",
     look="Which axis of x is T?",
 )
+mistake(
+    {_MERGE: "x.mT.flatten(1, 2)"},
+    says="merge_heads puts the features before the tokens, (B, C, T).",
+    look="Print the shape. Which axis should come last?",
+)
+mistake(
+    {".flatten(-2)": ".flatten(1)"},
+    {".flatten(-2)": ".flatten(0, 1)"},
+    says="merge_heads joins other axes than those of heads and their features.",
+    look="Which axes are left, and which two of yours become one?",
+)
+mistake(
+    {_MERGE: "x.flip(1).transpose(1, 2).flatten(-2)"},
+    says="merge_heads puts the heads in the reverse order.",
+    look="Which features did head 0 get?",
+)
+mistake(
+    {_MERGE: f"{_MERGE}.detach()"},
+    says="merge_heads cuts its result off: no gradient flows back to x.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
 
 
 @alternative
@@ -160,13 +187,13 @@ error(
 mistake, alternative, error = entries("causal_attention")
 
 _SCALE = " / q.shape[-1] ** 0.5"
-_MASKED = 'scores.masked_fill(later, float("-inf"))'
-_LATER = "later = ~allowed.tril(diagonal=k_len - q_len)"
+_MASKED = 'scores.masked_fill(seen == 0, float("-inf"))'
+_SEEN = "torch.ones(q_len, k_len, device=q.device).tril(diagonal=k_len - q_len)"
 _ADD_BIAS = "scores = scores + bias"
 _AVERAGE = "return weights @ v"
 
 mistake(
-    {_MASKED: 'scores.masked_fill(later & (q_len == k_len), float("-inf"))'},
+    {_MASKED: 'scores.masked_fill((seen == 0) & (q_len == k_len), float("-inf"))'},
     says="causal_attention masks only where Tq = Tk: in a later piece tokens see later ones.",
     look="Try 2 queries and 4 keys. Which keys may the first query see?",
 )
@@ -192,7 +219,7 @@ mistake(
     look="Should wide heads have larger scores, or scores of the same size?",
 )
 mistake(
-    *({_SCALE: f" / {width} ** 0.5"} for width in (2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128)),
+    *({_SCALE: f" / {width} ** 0.5"} for width in (4, 8, 16, 32, 64, 128)),
     says="causal_attention divides by the root of a fixed number, whatever the width of a head is.",
     look="Which number in your code is true for some heads only?",
 )
@@ -226,32 +253,24 @@ mistake(
     look="In a table with a row for each query, where do the keys lie that may be seen?",
 )
 mistake(
-    {"~allowed": "allowed"},
+    {"seen == 0": "seen == 1"},
     says="causal_attention fills what may be seen and leaves what may not.",
     look="Which entries does masked_fill fill, those with True or those with False?",
 )
 mistake(
-    {f"{_MASKED}.softmax(dim=-1)": "scores.softmax(dim=-1).masked_fill(later, 0.0)"},
-    {_MASKED: "scores", _AVERAGE: "return weights.masked_fill(later, 0.0) @ v"},
+    {f"{_MASKED}.softmax(dim=-1)": "scores.softmax(dim=-1) * seen"},
     says="causal_attention masks after the softmax, so that the shares no longer sum to 1.",
     look="What do the shares of the first query sum to?",
     common=True,
 )
 mistake(
-    {_MASKED: "(scores * ~later)"},
+    {_MASKED: "(scores * seen)"},
     says="causal_attention gives later keys the score 0, which is no small share.",
     look="What is e ** 0?",
 )
 mistake(
-    {'float("-inf")': "-1e9"},
-    {'float("-inf")': "-10_000.0"},
-    {_MASKED: "(scores + later * -1e30)"},
-    says="causal_attention gives later keys a low score, but others can be lower.",
-    look="Which number is below all scores?",
-)
-mistake(
-    {'float("-inf")': "-10.0"},
-    {_MASKED: "(scores - 10.0 * later)"},
+    *({'float("-inf")': number} for number in ("-1.0", "-10.0", "-100.0")),
+    {_MASKED: "(scores - 10.0 * (1 - seen))"},
     says="causal_attention makes later keys unlikely, not impossible.",
     look="What share is left for a later key?",
 )
@@ -277,7 +296,8 @@ mistake(
 )
 mistake(
     {_ADD_BIAS: "scores = scores + bias / q.shape[-1] ** 0.5"},
-    says="causal_attention divides the bias by √D together with the products.",
+    {_ADD_BIAS: "scores = scores + bias / q.shape[-1]"},
+    says="causal_attention divides the bias as well as the products.",
     look="Which comes first, the division or the bias?",
 )
 mistake(
@@ -304,7 +324,7 @@ mistake(
     look="How should a learned bias learn?",
 )
 mistake(
-    {_LATER: f"{_LATER} & (bias is None)"},
+    {"seen == 0": "(seen == 0) & (bias is None)"},
     says="causal_attention masks only where no bias is given.",
     look="Does a bias hide later keys?",
 )
@@ -340,7 +360,7 @@ _kept_by_queries, _kept_by_keys = {}, {}
 
 for _by, _masks in ("q_len", "_kept_by_queries"), ("k_len", "_kept_by_keys"):
     mistake(
-        {_LATER: f"later = {_masks}.setdefault({_by}, ~allowed.tril(diagonal=k_len - q_len))"},
+        {_SEEN: f"{_masks}.setdefault({_by}, {_SEEN})"},
         says="causal_attention keeps its mask by one length, and forgets that the other matters, "
         "too.",
         look="Call it with two numbers of keys, one after the other. What is the key of your mask?",
@@ -350,6 +370,105 @@ mistake(
     {_SCALE: " / q.shape[1] ** 0.5"},
     says="causal_attention divides by the root of the number of heads.",
     look="Which axis of q is D?",
+)
+mistake(
+    *(
+        {"seen == 0": f"(seen == 0) | (torch.ones_like(seen).tril(k_len - q_len - {n}) == 1)"}
+        for n in (2, 3, 4, 8, 256, 512)
+    ),
+    {
+        "seen == 0": "(seen - torch.ones_like(seen).tril(k_len - q_len - 8).index_fill(1, "
+        "torch.arange(min(9, k_len)), 0.0)) < 1"
+    },
+    says="causal_attention hides some keys that are far back: not all earlier ones are seen.",
+    look="Which keys may the last of 300 queries see?",
+)
+mistake(
+    {_MASKED: "scores"},
+    says="causal_attention has no mask: queries see later keys.",
+    look="Which keys may the first query see?",
+)
+mistake(
+    {_MASKED: "(scores + seen)"},
+    {_MASKED: "(scores + (seen == 0))"},
+    {_MASKED: "(scores + (seen - 1))"},
+    says="causal_attention adds a mask of ones and zeros to the scores, which hides nothing.",
+    look="What must a score become, so that its share is 0?",
+)
+mistake(
+    {
+        f"{_MASKED}.softmax(dim=-1)": f"F.pad({_MASKED}, (0, 1)).softmax(dim=-1)",
+        _AVERAGE: "return weights[..., :-1] @ v",
+    },
+    says="causal_attention keeps a share for no key at all: those of a query sum to less than 1.",
+    look="What do the shares of one query sum to?",
+)
+mistake(
+    {_SCALE: "", "scores = q @": "q /= q.shape[-1] ** 0.5\n    scores = q @"},
+    says="causal_attention writes into a tensor of its caller.",
+    look="What does `q /= 2` change that `q = q / 2` does not?",
+)
+mistake(
+    {_ADD_BIAS: "scores = scores.masked_fill(bias == 0, -1e9)"},
+    {_ADD_BIAS: "scores = scores.masked_fill(bias != 0, -1e9)"},
+    says="causal_attention takes the bias for a mask.",
+    look="What should a bias of 0.5 do to a score?",
+)
+mistake(
+    {_SCALE: "", ".softmax(dim=-1)": ".softmax(dim=-1) / q.shape[-1] ** 0.5"},
+    says="causal_attention divides by the root of D after the softmax.",
+    look="What do the shares of one query sum to?",
+)
+mistake(
+    {_AVERAGE: "return weights @ v, weights"},
+    says="causal_attention returns the shares as well.",
+    look="What does the docstring say under Returns?",
+)
+mistake(
+    {_AVERAGE: "return weights"},
+    says="causal_attention returns the shares instead of the average of the values.",
+    look="What are the shares for?",
+)
+mistake(
+    {_ADD_BIAS: "pass"},
+    says="causal_attention ignores the bias.",
+    look="Where in the body do you use `bias`?",
+)
+mistake(
+    {".softmax(dim=-1)": ""},
+    {".softmax(dim=-1)": ".sigmoid()"},
+    {".softmax(dim=-1)": ".relu()"},
+    {_MASKED: "(scores * seen)", ".softmax(dim=-1)": ""},
+    says="causal_attention takes no softmax of the scores.",
+    look="What should the shares of one query sum to?",
+)
+mistake(
+    {".softmax(dim=-1)": ".softmax(dim=-1).softmax(dim=-1)"},
+    {_MASKED: "(scores.softmax(dim=-1)" + _MASKED[6:] + ")"},
+    says="causal_attention takes the softmax twice.",
+    look="What goes into the softmax, scores or shares?",
+)
+mistake(
+    {"scores = q @": "q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)\n    scores = q @"},
+    says="causal_attention scales queries and keys to length 1.",
+    look="Which score has a query that is twice as long?",
+)
+mistake(
+    *({_MASKED: f"({n} * torch.tanh(scores / {n})){_MASKED[6:]}"} for n in (5, 20, 30, 50)),
+    says="causal_attention sets a limit to its scores.",
+    look="What is done to the scores between the products and the softmax?",
+)
+mistake(
+    {_AVERAGE: "return q + weights @ v"},
+    says="causal_attention adds the queries to the averages.",
+    look="What should come out if all values are 0?",
+)
+mistake(
+    {_AVERAGE: "return (weights @ v)[:1].expand_as(q)"},
+    {_AVERAGE: "return (weights @ v)[:, :1].expand_as(q)"},
+    {_AVERAGE: "return weights.mean(1, keepdim=True) @ v"},
+    says="causal_attention does not compute shares for each text and each head by itself.",
+    look="Which of its axes do the shares share?",
 )
 
 
@@ -385,21 +504,16 @@ def one_query_after_another(q, k, v, bias=None):
 
 alternative(
     {_SCALE: "", "scores = q @": "scores = (q / math.sqrt(q.shape[-1])) @"},
-    {
-        _LATER: "later = torch.ones_like(allowed).triu(k_len - q_len + 1)",
-        _MASKED: "scores.where(~later, torch.finfo(scores.dtype).min)",
-    },
+    {'float("-inf")': "-1e9"},
+    {_MASKED: "(scores + (1 - seen) * -1e30)"},
+    {_MASKED: "(scores + seen.log())"},
+    {_MASKED: "torch.where(seen.bool(), scores, torch.finfo(scores.dtype).min)"},
     {
         f"weights = {_MASKED}.softmax(dim=-1)": f"scores = {_MASKED}\n"
         "    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()",
     },
-    {
-        _ADD_BIAS: "scores = scores + bias.to(scores.dtype)",
-        ".softmax(dim=-1)\n": ".float().softmax(dim=-1).to(v.dtype)\n",
-    },
-    {
-        _MASKED + ".softmax(dim=-1)": "torch.exp(F.log_softmax(" + _MASKED + ", dim=-1))",
-    },
+    {_MASKED: f"(scores if q_len == 1 else {_MASKED})"},
+    {".softmax(dim=-1)\n": ".double().softmax(dim=-1).to(v.dtype)\n"},
 )
 
 error(
@@ -420,6 +534,7 @@ _OUT = f"self.out_proj(merge_heads({_ATTEND}))"
 _ROTARY = "RotaryEmbedding(max_seq_len, n_embd // n_heads)"
 _ALL_PROJECTIONS = "(self.q_proj, self.k_proj, self.v_proj)"
 _Q_LINE = "self.q_proj = nn.Linear(n_embd, n_embd, bias=False)"
+_OUT_LINE = "out_proj = nn.Linear(n_embd, n_embd, "
 
 mistake(
     {_TURN: "q, k, v = (self.rotary(one, offset) for one in (q, k, v))"},
@@ -463,8 +578,13 @@ mistake(
 )
 mistake(
     {_TURN: "pass"},
-    says="CausalSelfAttention turns neither queries nor keys: it cannot see order.",
-    look="Where do positions come in?",
+    {
+        _SPLIT_ONE: "project(x).unflatten(-1, (self.n_heads, -1))",
+        _TURN: f"{_TURN}\n        q, k, v = (one.transpose(1, 2) for one in (q, k, v))",
+        _ROTARY: "RotaryEmbedding(max_seq_len + n_heads, n_embd // n_heads)",
+    },
+    says="CausalSelfAttention does not turn queries and keys by their position: it sees no order.",
+    look="Where do positions come in? Which axis does RoPE take for them?",
 )
 mistake(
     {_TURN: "q = self.rotary(q, offset)"},
@@ -598,7 +718,9 @@ mistake(
         "nn.Linear(n_embd, n_embd)"
         for name in ("q_proj", "k_proj", "v_proj", "out_proj")
     },
-    says="CausalSelfAttention has projections with a bias.",
+    {f"{_Q_LINE[:-13]}, bias=False)": "self.q_proj = nn.Linear(n_embd, n_embd)"},
+    {f"self.{_OUT_LINE}bias=False)": f"self.{_OUT_LINE}bias=True)"},
+    says="CausalSelfAttention has layers with a bias.",
     look="What does nn.Linear make by default?",
 )
 mistake(
@@ -630,6 +752,7 @@ mistake(
 mistake(
     {_ALL_PROJECTIONS: "(self.q_proj, self.q_proj, self.v_proj)"},
     {_ALL_PROJECTIONS: "(self.q_proj, self.k_proj, self.k_proj)"},
+    {_ALL_PROJECTIONS: "(self.q_proj, self.v_proj, self.v_proj)"},
     {_ALL_PROJECTIONS: "(self.k_proj, self.q_proj, self.v_proj)"},
     {_ALL_PROJECTIONS: "(self.q_proj, self.v_proj, self.k_proj)"},
     says="CausalSelfAttention takes one projection for another.",
@@ -649,6 +772,12 @@ mistake(
     common=True,
 )
 mistake(
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=cache is None)"},
+    {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=self.training)"},
+    says="CausalSelfAttention does not mask in evaluation mode with a cache.",
+    look="May the second token of a piece be seen by the first one?",
+)
+mistake(
     {_ATTEND: "F.scaled_dot_product_attention(q, k, v, is_causal=offset == 0)"},
     says="CausalSelfAttention masks the first piece only: tokens of later ones see one another.",
     look="In a second piece of three tokens, what may the first of them see?",
@@ -660,22 +789,16 @@ mistake(
 )
 mistake(
     {_ATTEND: "causal_attention(q / q.shape[-1] ** 0.5, k, v)"},
-    says="CausalSelfAttention divides its scores by √D twice.",
+    says="CausalSelfAttention divides by D instead of its root.",
     look="What does causal_attention do to the scores already?",
 )
 mistake(
-    {_ROTARY: "RotaryEmbedding(max_seq_len, n_embd // n_heads, 1000.0)"},
+    *(
+        {_ROTARY: f"RotaryEmbedding(max_seq_len, n_embd // n_heads, {base})"}
+        for base in (100.0, 1000.0, 100_000.0, 500_000.0)
+    ),
     says="CausalSelfAttention turns with another base than 10000.",
     look="Which base does RotaryEmbedding take if none is given?",
-)
-mistake(
-    {
-        _SPLIT_ONE: "project(x).unflatten(-1, (self.n_heads, -1))",
-        _TURN: f"{_TURN}\n        q, k, v = (one.transpose(1, 2) for one in (q, k, v))",
-        _ROTARY: "RotaryEmbedding(max_seq_len + n_heads, n_embd // n_heads)",
-    },
-    says="CausalSelfAttention turns by the number of the head: heads are where tokens belong.",
-    look="Which axis does RoPE take for the positions?",
 )
 mistake(
     {_TURN: f"{_TURN}\n        k, v = k.detach(), v.detach()"},
@@ -688,14 +811,41 @@ mistake(
     look="Does a second call give the same?",
 )
 mistake(
-    {
-        _OFFSET: 'offset = cache["n"] if cache else 0',
-        _STORE: "window = max(self.rotary.max_seq_len // 2, x.shape[1])\n"
-        "            k, v = k[:, :, -window:], v[:, :, -window:]\n"
-        "            cache.update(k=k, v=v, n=offset + x.shape[1])",
-    },
+    *(
+        {
+            _OFFSET: 'offset = cache["n"] if cache else 0',
+            _STORE: f"window = max({window}, x.shape[1])\n"
+            "            k, v = k[:, :, -window:], v[:, :, -window:]\n"
+            "            cache.update(k=k, v=v, n=offset + x.shape[1])",
+        }
+        for window in ("self.rotary.max_seq_len // 2", "4", "8", "256")
+    ),
     says="CausalSelfAttention forgets the oldest keys of its cache.",
     look="How many keys should be in the cache after the whole text?",
+)
+
+
+def _hidden(q, k, n):
+    """Return a bias that hides all but the last n keys from each query."""
+    far = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2] - n)
+    return far.masked_fill(far == 1, -torch.inf)
+
+
+mistake(
+    *({_ATTEND: f"causal_attention(q, k, v, _hidden(q, k, {n}))"} for n in (2, 3, 4, 16, 256)),
+    says="CausalSelfAttention hides some tokens that are far back: not all earlier ones are seen.",
+    look="Which tokens may the last of 300 see?",
+)
+mistake(
+    {"return self.out_proj": "return cache, self.out_proj"},
+    {_OUT: f"({_OUT}, cache)"},
+    says="CausalSelfAttention returns its cache as well as the result.",
+    look="Who keeps the cache already? What does the docstring say that `forward` gives?",
+)
+mistake(
+    {_STORE: 'cache["k"], cache["v"] = v, k'},
+    says="CausalSelfAttention takes keys for values, and values for keys, in its cache.",
+    look="Follow a key from one call to the next. What is it called when it comes back?",
 )
 mistake(
     {
@@ -715,6 +865,34 @@ mistake(
     },
     says="CausalSelfAttention turns neighboring features together, not those of two halves.",
     look="Which feature is the partner of feature 0 in lesson 5?",
+)
+mistake(
+    {_TURN: f"q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)\n        {_TURN}"},
+    says="CausalSelfAttention scales queries and keys to length 1.",
+    look="Which steps are between the projections and the scores?",
+)
+mistake(
+    *(
+        {"        q, k, v = (\n": f"        x = x[:, -{n}:]\n        q, k, v = (\n"}
+        for n in (64, 128)
+    ),
+    *(
+        {"        q, k, v = (\n": f"        x = x[:, :{n}]\n        q, k, v = (\n"}
+        for n in (64, 128)
+    ),
+    says="CausalSelfAttention cuts a long text.",
+    look="How many tokens come out if 300 go in?",
+)
+mistake(
+    {"if cache is not None:": "if cache is not None and x.shape[1] > 1:"},
+    {"if cache is not None:": "if cache is not None and (x.shape[1] == 1 or not cache):"},
+    says="CausalSelfAttention uses its cache for pieces of some lengths only.",
+    look="Which pieces go past the cache?",
+)
+mistake(
+    {'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[-2] + 1 if cache else 0'},
+    says="CausalSelfAttention leaves out a position between two pieces.",
+    look="Five tokens are in the cache. Which positions do they have, and which is the next?",
 )
 
 
@@ -783,6 +961,43 @@ class KeysTurnedAnewInEveryCall(nn.Module):
             weights = scores.masked_fill(later, -torch.inf).softmax(-1)
             heads.append(weights @ (x @ self.v_proj.weight[rows].T))
         return self.out_proj(torch.cat(heads, dim=-1))[:, n_all - length :]
+
+
+@alternative
+class TurnedAsComplexNumbers(nn.Module):
+    """RoPE as a product of complex numbers, keys and values in a list, a mask of -1e9."""
+
+    def __init__(self, n_embd, n_heads, max_seq_len):
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
+            nn.Linear(n_embd, n_embd, bias=False) for _ in range(4)
+        )
+        self.n_heads, width = n_heads, n_embd // n_heads
+        rates = 10000.0 ** (-torch.arange(0, width, 2).float() / width)
+        angles = torch.outer(torch.arange(max_seq_len).float(), rates)
+        self.turns = torch.polar(torch.ones_like(angles), angles)
+
+    def forward(self, x, cache=None):
+        batch, length, n_embd = x.shape
+        past = cache.setdefault("past", []) if cache is not None else []
+        n_past = sum(k.shape[2] for k, _ in past)
+        q, k, v = (
+            project(x).view(batch, length, self.n_heads, -1).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        turned = []
+        for one in (q, k):
+            pairs = torch.complex(*one.contiguous().chunk(2, dim=-1))
+            pairs = pairs * self.turns[n_past : n_past + length]
+            turned.append(torch.cat((pairs.real, pairs.imag), dim=-1))
+        q, k = turned
+        past.append((k, v))
+        k, v = (torch.cat(parts, dim=2) for parts in zip(*past, strict=True))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
+        seen = torch.tril(torch.ones(n_past + length, n_past + length))[n_past:]
+        weights = F.softmax(scores.masked_fill(seen == 0, -1e9), dim=-1)
+        y = (weights @ v).transpose(1, 2).contiguous().view(batch, length, n_embd)
+        return self.out_proj(y)
 
 
 alternative(
@@ -895,17 +1110,12 @@ mistake(
     look="In which order are the two parts in the formula?",
 )
 mistake(
-    {_GELU: "nn.GELU(approximate='tanh')"},
-    says="Block takes the approximation of GELU by tanh.",
-    look="Which GELU does the docstring ask for?",
-)
-mistake(
     {
         _MLP: "up = self.mlp[0](self.norm2(x))\n"
         "        return x + self.mlp[2](up * torch.sigmoid(1.702 * up))"
     },
     says="Block takes the approximation of GELU by a sigmoid.",
-    look="Which GELU does the docstring ask for?",
+    look="Which function is between the layers, and which should be?",
 )
 mistake(
     {_GELU: "nn.ReLU()"},
@@ -917,12 +1127,15 @@ mistake(
 )
 mistake(
     {f"{_GELU},\n": "", f"{_DOWN},": f"{_DOWN},\n            {_GELU},"},
-    says="Block has its GELU behind the second layer of the mlp.",
+    {f"{_DOWN},": f"{_DOWN},\n            {_GELU},"},
+    says="Block has a GELU behind the second layer of the mlp.",
     look="What comes between two linear layers, so that they are not one?",
 )
 mistake(
     {_UP: "nn.Linear(n_embd, 4 * n_embd)", _DOWN: "nn.Linear(4 * n_embd, n_embd)"},
-    says="Block has a bias in its mlp.",
+    {_UP: "nn.Linear(n_embd, 4 * n_embd)"},
+    {_DOWN: "nn.Linear(4 * n_embd, n_embd)"},
+    says="Block has layers with a bias.",
     look="What does nn.Linear make by default?",
 )
 mistake(
@@ -951,17 +1164,6 @@ mistake(
     look="Which parameters does nn.LayerNorm(n_embd) have?",
 )
 mistake(
-    *(
-        {
-            f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, eps={eps})"
-            for norm in ("norm1", "norm2")
-        }
-        for eps in ("1e-6", "1e-12", "1e-8", "1e-3")
-    ),
-    says="Block has norms with another epsilon than nn.LayerNorm(n_embd).",
-    look="What is added to the variance before its root is taken?",
-)
-mistake(
     {f"{_DOWN},": f"{_DOWN},\n            nn.Dropout(0.1),"},
     says="Block drops some of its result at random.",
     look="Does a second call give the same?",
@@ -978,6 +1180,72 @@ mistake(
     },
     says="Block loses what attention found, except for what the mlp makes of it.",
     look="To what is the result of the mlp added?",
+)
+mistake(
+    {_ATTENTION: "x += self.attention(self.norm1(x), cache)"},
+    {
+        _ATTENTION: "x += self.attention(self.norm1(x), cache)",
+        _MLP: "x += self.mlp(self.norm2(x))\n        return x",
+    },
+    says="Block writes into the tensor of its caller.",
+    look="What does `x += y` change that `x = x + y` does not?",
+)
+mistake(
+    {_ATTENTION: f"{_ATTENTION} + x"},
+    {_MLP: f"{_MLP} + x"},
+    says="Block adds what came in twice.",
+    look="How often does x come into each sum?",
+)
+mistake(
+    {_MLP: "return x + self.mlp(self.norm2(x)), cache"},
+    says="Block returns the cache as well as the result.",
+    look="Who keeps the cache already?",
+)
+mistake(
+    {_MLP: "return x"},
+    says="Block leaves out the mlp.",
+    look="Where in forward do you use `mlp`?",
+)
+mistake(
+    {_ATTENTION: "pass"},
+    says="Block leaves out the attention.",
+    look="Where in forward do you use `attention`?",
+)
+mistake(
+    {"self.attention(self.norm1(x), cache)": "self.norm1(self.attention(self.norm1(x), cache))"},
+    {"self.mlp(self.norm2(x))": "self.norm2(self.mlp(self.norm2(x)))"},
+    {_MLP: "return self.norm2(x + self.mlp(self.norm2(x)))"},
+    says="Block norms more than what its two parts get.",
+    look="How often is each norm used?",
+)
+mistake(
+    {
+        "self.attention(self.norm1(x), cache)": "self.attention(self.norm2(x), cache)",
+        "self.mlp(self.norm2(x))": "self.mlp(self.norm1(x))",
+    },
+    says="Block takes its first norm for the second, and the second for the first.",
+    look="Which norm goes with which part?",
+)
+mistake(
+    {"self.attention(self.norm1(x), cache)": "self.attention(self.norm1(x), cache).detach()"},
+    {"self.attention(self.norm1(x), cache)": "self.attention(self.norm1(x).detach(), cache)"},
+    {"self.mlp(self.norm2(x))": "self.mlp(self.norm2(x)).detach()"},
+    {"self.mlp(self.norm2(x))": "self.mlp(self.norm2(x).detach())"},
+    says="Block cuts a part off from its gradient.",
+    look="What do detach(), .data and no_grad do to a gradient?",
+)
+mistake(
+    {_ATTENTION: "x = x[:, -128:]\n        " + _ATTENTION},
+    {_ATTENTION: "x = x[:, :128]\n        " + _ATTENTION},
+    says="Block cuts a long text.",
+    look="How many tokens come out if 300 go in?",
+)
+mistake(
+    {_ATTENTION: _ATTENTION.replace("+ ", "+ 0.5 * "), _MLP: _MLP.replace("+ ", "+ 0.5 * ")},
+    {_ATTENTION: _ATTENTION.replace("+ ", "+ 0.5 * ")},
+    {_MLP: _MLP.replace("+ ", "+ 0.5 * ")},
+    says="Block adds only a half of what a part gives.",
+    look="What is done to the result of a part before it is added?",
 )
 
 
@@ -1017,7 +1285,11 @@ alternative(
         "        return self.mlp['down'](inner).add_(x)",
     },
     {_ATTENTION: "h = self.norm1(x)\n        x = x + self.attention(h, cache=cache)"},
-    {_GELU: "nn.Sequential(nn.GELU(), nn.Dropout(0.0))"},
+    {_GELU: "nn.GELU(approximate='tanh')"},
+    {
+        f"self.{norm} = nn.LayerNorm(n_embd)": f"self.{norm} = nn.LayerNorm(n_embd, eps=1e-12)"
+        for norm in ("norm1", "norm2")
+    },
 )
 
 
@@ -1060,15 +1332,13 @@ _BLOCKS = "nn.ModuleList(Block(n_embd, n_heads, max_seq_len) for _ in range(n_la
 _LOGITS = "tied_logits(self.norm(x), self.tokens.weight)"
 _ROWS = "x = self.tokens(ids)"
 _NORM = "self.norm = nn.LayerNorm(n_embd)"
-_EACH = "caches or [None] * len(self.blocks)"
-_TOO_MANY = "if n_read + ids.shape[1] > self.max_seq_len:"
+_CACHE = "caches[i] if caches else None"
 
 _default: list[dict] = []
 _ONE_DEFAULT = {
     "caches: list[dict] | None = None": "caches: list[dict] | None = _default",
-    "n_read = caches": "if caches is not None:\n"
-    "            caches += [{} for _ in self.blocks[len(caches) :]]\n        n_read = caches",
-    ", strict=True": "",
+    _ROWS: "if caches is not None:\n"
+    f"            caches += [{{}} for _ in self.blocks[len(caches) :]]\n        {_ROWS}",
 }
 
 mistake(
@@ -1097,18 +1367,30 @@ mistake(
     common=True,
 )
 mistake(
-    {_EACH: "caches[:1] * len(self.blocks) if caches else [None] * len(self.blocks)"},
+    {_CACHE: "caches[0] if caches else None"},
     says="GPT lets all its blocks share one cache.",
     look="How many dicts are in `caches`, and which block gets which?",
 )
 mistake(
-    {_EACH: "caches or [{}] * len(self.blocks)"},
+    {_ROWS: f"caches = caches or [{{}}] * len(self.blocks)\n        {_ROWS}"},
     says="GPT makes one cache for all its blocks where none are given.",
     look="What does `[{}] * 3` hold?",
 )
 mistake(
-    {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
-    says="GPT hands a cache to its first block only.",
+    *(
+        {_CACHE: f"caches[i] if caches and {some} else None"}
+        for some in (
+            "i == 0",
+            "i < 2",
+            "i < 4",
+            "i < len(self.blocks) // 2",
+            "i % 2 == 0",
+            "i > 0",
+            "i == len(self.blocks) - 1",
+        )
+    ),
+    {_CACHE: "None"},
+    says="GPT does not hand every block its cache.",
     look="Which blocks have attention?",
 )
 mistake(
@@ -1125,13 +1407,9 @@ mistake(
 )
 mistake(
     {"TokenEmbedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd)"},
-    says="GPT has an nn.Embedding for its tokens, which starts large and takes few integers.",
+    {_NORM: f"{_NORM}\n        nn.init.zeros_(self.tokens.weight)"},
+    says="GPT has a table for its tokens that starts with numbers of another size.",
     look="Which class of lesson 1 should `tokens` be?",
-)
-mistake(
-    {_ROWS: "x = self.tokens.weight[ids]"},
-    says="GPT indexes the table itself, which takes uint8 ids for a mask.",
-    look="What does `tokens` do with its ids before it looks them up?",
 )
 mistake(
     {_LOGITS: f"{_LOGITS}.softmax(dim=-1)"},
@@ -1141,13 +1419,9 @@ mistake(
 )
 mistake(
     {_LOGITS: f"{_LOGITS}[:, -1:]"},
+    {_LOGITS: f"{_LOGITS}[:, -1]"},
     says="GPT returns the logits of the last position only.",
     look="About how many tokens can a text of T teach?",
-)
-mistake(
-    {_LOGITS: f"{_LOGITS} if self.training else {_LOGITS}[:, -1:]"},
-    says="GPT returns the logits of the last position only in evaluation mode.",
-    look="Who needs the logits of the other positions while a model is only used?",
 )
 mistake(
     {_LOGITS: f"{_LOGITS} / x.shape[-1] ** 0.5"},
@@ -1168,38 +1442,41 @@ mistake(
 mistake(
     {
         _NORM: f"{_NORM}\n        self.positions = nn.Embedding(max_seq_len, n_embd)",
-        _ROWS: f"{_ROWS} + self.positions.weight[n_read : n_read + ids.shape[1]]",
+        _ROWS: f"{_ROWS} + self.positions.weight[: ids.shape[1]]",
     },
     says="GPT adds a table of positions, although RoPE is there.",
     look="How many tables does it have, and what tells it where a token is?",
 )
 mistake(
-    {"x = block(x, cache)": "x = x + block(x, cache)"},
+    {"x = block(x,": "x = x + block(x,"},
     says="GPT adds to each block what came in, as the block itself does.",
     look="Where are the residuals?",
 )
 mistake(
-    {"x = block(x, cache)": "last = block(x, cache)"},
+    {"x = block(x,": "last = block(x,"},
     says="GPT throws away what its blocks give.",
     look="Which x goes into the second block?",
 )
 mistake(
-    {_ROWS: "rows = x = self.tokens(ids)", "x = block(x, cache)": "x = block(rows, cache)"},
+    {_ROWS: "rows = x = self.tokens(ids)", "x = block(x,": "x = block(rows,"},
     says="GPT gives every block the rows of the table, not what the block before it found.",
     look="Which x goes into the second block?",
 )
 mistake(
     {_ROWS: "x = self.norm(self.tokens(ids))", "self.norm(x)": "x"},
     {_ROWS: "x = self.norm(self.tokens(ids))"},
+    {_ROWS: "x = F.rms_norm(self.tokens(ids), (self.tokens.weight.shape[1],))"},
+    {_ROWS: "x = F.layer_norm(self.tokens(ids), (self.tokens.weight.shape[1],))"},
     says="GPT norms the rows before the blocks.",
     look="Where is `norm`: before the blocks or after them?",
 )
 mistake(
     {
-        "x = block(x, cache)": "x = self.norm(block(x, cache))",
+        f"block(x, {_CACHE})": f"self.norm(block(x, {_CACHE}))",
         _LOGITS: "tied_logits(x, self.tokens.weight)",
     },
-    says="GPT norms after every block with the last norm.",
+    {"x = block(x,": "x = block(self.norm(x),"},
+    says="GPT uses its last norm at every block.",
     look="How often is the last norm used?",
 )
 mistake(
@@ -1220,42 +1497,93 @@ mistake(
     look="What becomes of `n_heads`?",
 )
 mistake(
-    {
-        _TOO_MANY: "if False:",
-        _ROWS: "x = self.tokens(ids[:, -self.max_seq_len :])",
-    },
-    says="GPT cuts a text that is too long instead of refusing it.",
+    {_ROWS: "x = self.tokens(ids[:, -self.max_seq_len :])"},
+    *({_ROWS: f"x = self.tokens(ids[:, -{n} :])"} for n in (64, 128, 256)),
+    says="GPT cuts a long text and reads its end only.",
     look="What should happen to a text with more tokens than there are positions?",
 )
 mistake(
+    {_BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len")},
     {
         _BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"),
-        _TOO_MANY: "if ids.shape[1] > self.max_seq_len:",
+        _ROWS: "if ids.shape[1] > self.max_seq_len:\n            raise ValueError(ids.shape)\n"
+        f"        {_ROWS}",
     },
-    {_BLOCKS: _BLOCKS.replace("max_seq_len", "4 * max_seq_len"), _TOO_MANY: "if False:"},
     says="GPT goes beyond max_seq_len, at least where caches are filled.",
     look="How many positions are taken when the caches hold six tokens and one comes?",
 )
 mistake(
     {
-        'n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0': "n_read = "
-        'self.__dict__.get("n_read", 0) if caches else 0',
-        _ROWS: f"if caches:\n            self.n_read = n_read + ids.shape[1]\n        {_ROWS}",
+        _ROWS: "self.n_read = (self.__dict__.get('n_read', 0) if caches else 0) + ids.shape[1]\n"
+        "        if self.n_read > self.max_seq_len:\n            raise ValueError(self.n_read)\n"
+        f"        {_ROWS}",
     },
     says="GPT counts the tokens read in the model, not in the caches it is given.",
     look="Where does a second text with new caches begin?",
 )
 mistake(
-    {'f"got {n_read} + {ids.shape[1]} = {n_read + ids.shape[1]}"': 'f"got {ids.shape[1]} ids"'},
-    {'f"there are {self.max_seq_len} positions (max_seq_len), no more; "': '"too long: "'},
-    says="GPT does not name both the positions asked for and max_seq_len when it refuses.",
-    look="Which two numbers would you want to read in the message?",
+    *(
+        {
+            _NORM: f"{_NORM}\n        for i, block in enumerate(self.blocks):\n"
+            f"            if {some}:\n"
+            "                block.attention.rotary.register_forward_hook("
+            "lambda rotary, args, turned: args[0])"
+        }
+        for some in (
+            "i % 4 == 3",
+            "i % 2 == 1",
+            "i % 2 == 0",
+            "i == 0",
+            "i > 0",
+            "i == n_layers - 1",
+        )
+    ),
+    says="GPT has blocks in which queries and keys are not turned.",
+    look="What tells each of the blocks where a token is?",
 )
 mistake(
     {
-        "        n_read = ": "        if caches is None:\n"
+        _NORM: f"{_NORM}\n        for i, block in enumerate(self.blocks):\n"
+        "            block.attention.q_proj.register_forward_hook(\n"
+        "                lambda layer, args, q, i=i: q / (i + 1)\n            )"
+    },
+    says="GPT divides the scores by more than the root of D, depending on the block.",
+    look="Do all blocks compute the same from the same weights?",
+)
+mistake(
+    {"enumerate(self.blocks)": "enumerate(reversed(self.blocks))"},
+    says="GPT goes through its blocks from the last to the first.",
+    look="Which block reads the rows of the table?",
+)
+mistake(
+    {"enumerate(self.blocks)": "enumerate(self.blocks[:-1])"},
+    {"enumerate(self.blocks)": "enumerate(self.blocks[1:])"},
+    *({"enumerate(self.blocks)": f"enumerate(self.blocks[:{n}])"} for n in (1, 2, 3, 4)),
+    says="GPT leaves out some of its blocks.",
+    look="Through which blocks does x go?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS}, None"},
+    {_LOGITS: f"{_LOGITS}, caches"},
+    says="GPT returns something besides the logits.",
+    look="What does `next_token_loss` expect of a model?",
+)
+mistake(
+    {_LOGITS: f"30 * torch.tanh({_LOGITS} / 30)"},
+    {_LOGITS: f"15 * torch.tanh({_LOGITS} / 15)"},
+    says="GPT sets a limit to its logits.",
+    look="What happens to the products with the table?",
+)
+mistake(
+    {"return tied_logits(": "return (", ", self.tokens.weight)": ")"},
+    says="GPT returns the normed features, not their products with the table.",
+    look="Which shape has the result?",
+)
+mistake(
+    {
+        _ROWS: "if caches is None:\n"
         "            caches = self.__dict__.setdefault('kept', [{} for _ in self.blocks])\n"
-        "        n_read = "
+        f"        {_ROWS}"
     },
     says="GPT remembers texts that were read without caches.",
     look="Does a second call with the same ids give the same?",
@@ -1270,11 +1598,42 @@ mistake(
 )
 mistake(
     {
-        'n_read = caches[0]["k"].shape[-2] if caches and caches[0] else 0': "n_read = sum("
-        'one["k"].shape[-2] for one in caches or [] if one)'
+        _ROWS: "n_read = sum(one['k'].shape[-2] for one in caches or [] if one)\n"
+        "        if n_read + ids.shape[1] > self.max_seq_len:\n"
+        "            raise ValueError(n_read)\n"
+        f"        {_ROWS}"
     },
     says="GPT counts the tokens in its caches once for each block.",
     look="How many tokens were read, if each of three caches holds five?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS} if self.training else {_LOGITS}[:, -1:]"},
+    says="GPT returns the logits of the last position only, when it does not train.",
+    look="Who needs the other logits while a model is only used?",
+)
+mistake(
+    *(
+        {
+            _ROWS: f"if ids.shape[1] > self.max_seq_len:\n            raise {kind}(ids.shape)\n"
+            f"        {_ROWS}"
+        }
+        for kind in ("AssertionError", "IndexError", "RuntimeError")
+    ),
+    says="GPT refuses a text that is too long with another exception than ValueError.",
+    look="Which exception does the docstring name?",
+)
+mistake(
+    {_NORM: "self.norm = nn.LayerNorm(n_embd, elementwise_affine=False)"},
+    {_NORM: "self.norm = nn.LayerNorm(n_embd, bias=False)"},
+    {_NORM: "self.norm = nn.RMSNorm(n_embd)"},
+    says="GPT has a last norm without its scale or shift.",
+    look="Which parameters does nn.LayerNorm(n_embd) have?",
+)
+mistake(
+    {_ROWS: "x = self.tokens(ids[:1].expand_as(ids))"},
+    {_LOGITS: f"{_LOGITS}[:1]"},
+    says="GPT reads the first text only.",
+    look="What becomes of the batch?",
 )
 
 
@@ -1312,12 +1671,17 @@ class TiedLayer(nn.Module):
 alternative(
     {_LOGITS: "self.norm(x) @ self.tokens.weight.T"},
     {_LOGITS: "torch.einsum('btc,vc->btv', self.norm(x), self.tokens.weight)"},
+    {_CACHE: "caches[-1 - i] if caches is not None else None"},
     {
-        f"for block, cache in zip(self.blocks, {_EACH}, strict=True):": "for i in "
-        "range(len(self.blocks)):",
-        "x = block(x, cache)": "x = self.blocks[i](x, caches[i] if caches is not None else None)",
+        "enumerate(self.blocks)": "zip(caches or [None] * len(self.blocks), self.blocks)",
+        _CACHE: "i",
     },
-    {_TOO_MANY: "if ids.shape[1] > self.max_seq_len:"},  # RotaryEmbedding counts the cached ones
+    {
+        _NORM: f"{_NORM}\n        for name, weight in self.named_parameters():\n"
+        "            if 'norm' not in name:\n                nn.init.normal_(weight, std=0.02)"
+    },
+    {_NORM: "self.norm = nn.LayerNorm(n_embd, eps=1e-6)"},
+    {_LOGITS: f"{_LOGITS}.float()"},
 )
 
 
@@ -1362,7 +1726,7 @@ mistake, alternative, error = entries("next_token_loss")
 
 _NEXT = "ids[:, 1:]"
 _BEFORE = "logits[:, :-1]"
-_CE = "F.cross_entropy(logits[:, :-1].flatten(0, 1), next_ids.flatten())"
+_CE = "F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())"
 
 mistake(
     {_NEXT: "ids", _BEFORE: "logits"},
@@ -1391,8 +1755,7 @@ mistake(
     {
         _BEFORE: "logits",
         ".flatten(0, 1)": ".flatten(0, 1)[:-1]",
-        _NEXT: "ids",
-        "next_ids.flatten()": "next_ids.flatten()[1:]",
+        "ids[:, 1:].flatten()": "ids.flatten()[1:]",
     },
     says="next_token_loss shifts over the ends of texts: a text's last token asks for the first "
     "of the next text.",
@@ -1401,8 +1764,8 @@ mistake(
 mistake(
     {_NEXT: "ids[:, 2:]", _BEFORE: "logits[:, :-2]"},
     {
-        "next_ids = ": "if ids.shape[1] > 2:\n        logits, ids = logits[:, :-1], ids[:, 1:]\n"
-        "    next_ids = "
+        "return ": "if ids.shape[1] > 2:\n        logits, ids = logits[:, :-1], ids[:, 1:]\n"
+        "    return "
     },
     says="next_token_loss asks for the next token but one.",
     look="How far are ids and logits shifted?",
@@ -1428,13 +1791,20 @@ mistake(
     look="How many tokens come after another one?",
 )
 mistake(
+    {_CE: _CE[:-1] + ", reduction='sum') / (ids.shape[1] - 1)"},
+    {_CE: _CE[:-1] + ", reduction='sum') / ids.shape[1]"},
+    says="next_token_loss averages over the tokens of a text, but adds up over the texts.",
+    look="By how many is the sum divided?",
+)
+mistake(
     {_CE: _CE[:-1] + ", reduction='none')"},
     says="next_token_loss returns a loss for each token.",
     look="Which shape has a scalar?",
 )
 mistake(
     {_CE: f"{_CE} / math.log(2)"},
-    says="next_token_loss counts in bits instead of nats.",
+    {_CE: f"{_CE} / math.log(10)"},
+    says="next_token_loss counts in another unit than nats.",
     look="Which logarithm makes ln V of a model that knows nothing?",
 )
 mistake(
@@ -1449,12 +1819,12 @@ mistake(
     common=True,
 )
 mistake(
-    {_CE: "F.cross_entropy(logits[:, :-1], next_ids)"},
+    {_CE: "F.cross_entropy(logits[:, :-1], ids[:, 1:])"},
     says="next_token_loss leaves V in the last axis, where `cross_entropy` looks for tokens.",
     look="Which axis does `F.cross_entropy` take for the classes?",
 )
 mistake(
-    {_CE: "F.cross_entropy(logits[:, :-1].reshape(len(ids), logits.shape[2], -1), next_ids)"},
+    {_CE: "F.cross_entropy(logits[:, :-1].reshape(len(ids), logits.shape[2], -1), ids[:, 1:])"},
     says="next_token_loss reshapes logits where two of their axes should be swapped.",
     look="Do `view` and `reshape` swap axes?",
 )
@@ -1464,17 +1834,7 @@ mistake(
     look="What does `view` need that `reshape` does not?",
     common=True,
 )
-_OF_NEXT = ".gather(2, next_ids[..., None]).mean()"
-mistake(
-    {_CE: f"-logits[:, :-1].softmax(dim=-1).log(){_OF_NEXT}"},
-    says="next_token_loss takes the logarithm of a softmax, which is infinite at 0.",
-    look="What is the logarithm of a share that was rounded to 0?",
-)
-mistake(
-    {_CE: f"(logits[:, :-1].exp().sum(-1, keepdim=True).log() - logits[:, :-1]){_OF_NEXT}"},
-    says="next_token_loss sums powers of e as they are, which overflow for large logits.",
-    look="What is e ** 1000?",
-)
+_OF_NEXT = ".gather(2, ids[:, 1:, None]).mean()"
 mistake(
     {_CE: f"-logits[:, :-1]{_OF_NEXT}"},
     says="next_token_loss forgets the normalization: it averages the logits themselves.",
@@ -1486,7 +1846,7 @@ mistake(
     look="Which probabilities should sum to 1?",
 )
 mistake(
-    {_CE: "F.cross_entropy(logits[0, :-1], next_ids[0])"},
+    {_CE: "F.cross_entropy(logits[0, :-1], ids[0, 1:])"},
     says="next_token_loss counts the first text only.",
     look="What became of the batch?",
 )
@@ -1509,6 +1869,44 @@ mistake(
     {"ids.shape[1] < 2": "ids.shape[0] < 2"},
     says="next_token_loss refuses what is right: its check asks for something else.",
     look="How many tokens must a text have, and which axis counts them?",
+)
+mistake(
+    {_CE: f"logits[:, :-1].log_softmax(dim=-1){_OF_NEXT}"},
+    says="next_token_loss has the wrong sign.",
+    look="What is the logarithm of a share, more than 0 or less?",
+)
+mistake(
+    {_CE: f"1 - logits[:, :-1].softmax(dim=-1){_OF_NEXT}"},
+    {_CE: f"-logits[:, :-1].softmax(dim=-1){_OF_NEXT}"},
+    says="next_token_loss takes no logarithm of the shares.",
+    look="What does a model pay that gives the next token a share of 1/V?",
+)
+mistake(
+    {_CE: f"-logits[:, :-1].softmax(dim=-1){_OF_NEXT}.log()"},
+    says="next_token_loss takes the logarithm of the mean instead of the mean of the logarithms.",
+    look="Which comes first, the mean or the logarithm?",
+)
+mistake(
+    {_CE: "(F.one_hot(ids[:, 1:], logits.shape[2]) - logits[:, :-1].softmax(-1)).square().mean()"},
+    says="next_token_loss squares errors instead of taking logarithms.",
+    look="What is cross entropy?",
+)
+mistake(
+    {_CE: "(logits[:, :-1].argmax(-1) != ids[:, 1:]).float().mean()"},
+    {_CE: "(logits[:, :-1].argmax(-1) == ids[:, 1:]).float().mean()"},
+    says="next_token_loss counts how often the most probable token is right or wrong.",
+    look="Does it matter how probable the next token was?",
+)
+mistake(
+    {_CE: f"2 * {_CE}"},
+    {_CE: f"{_CE} / 2"},
+    says="next_token_loss returns twice the mean, or a half of it.",
+    look="What does a model pay that knows nothing?",
+)
+mistake(
+    {_CE: _CE.replace("logits[:, :-1]", "logits[:, :-1].detach()")},
+    says="next_token_loss cuts the logits off from their gradient.",
+    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -1533,12 +1931,12 @@ def text_by_text(logits, ids):
 
 
 alternative(
-    {_CE: "F.cross_entropy(logits[:, :-1].transpose(1, 2), next_ids)"},
-    {_CE: _CE[:-1] + ", reduction='sum') / next_ids.numel()"},
-    {
-        _CE: "-(F.one_hot(next_ids, logits.shape[-1]).to(logits.dtype) "
-        "* F.log_softmax(logits[:, :-1], -1)).sum(-1).mean()"
-    },
+    {_CE: "F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:])"},
+    {_CE: _CE[:-1] + ", reduction='sum') / (ids.numel() - len(ids))"},
+    {_CE: f"-logits[:, :-1].softmax(dim=-1).log(){_OF_NEXT}"},
+    {_CE: f"(logits[:, :-1].exp().sum(-1, keepdim=True).log() - logits[:, :-1]){_OF_NEXT}"},
+    {_BEFORE: "logits.float()[:, :-1]"},
+    {_CE: "F.cross_entropy(logits.flatten(0, 1), F.pad(ids[:, 1:], (0, 1), value=-100).flatten())"},
 )
 
 error(
@@ -1551,7 +1949,7 @@ mistake, alternative, error = entries("generate")
 
 _ASK = "model(unread, caches)[:, -1]"
 _SHARES = "(logits / temperature).softmax(dim=-1)"
-_LEAST = "least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]"
+_LEAST = "least = logits.topk(top_k).values[:, -1:]"
 _KEEP = 'logits = logits.masked_fill(logits < least, float("-inf"))'
 _DRAW = "torch.multinomial(probabilities, 1, generator=generator)"
 _CACHES = "[{} for _ in model.blocks]"
@@ -1566,8 +1964,9 @@ mistake(
 )
 mistake(
     {_SHARES: "(logits.softmax(dim=-1) / temperature).softmax(dim=-1)"},
-    says="generate takes a softmax of probabilities, after the division by the temperature.",
-    look="Which comes first, the division or the softmax, and how many of them are there?",
+    {_SHARES: f"{_SHARES}.softmax(dim=-1)"},
+    says="generate takes a softmax of probabilities.",
+    look="How many softmaxes are there, and what goes into each?",
 )
 mistake(
     {_SHARES: "(logits / temperature).exp()"},
@@ -1576,7 +1975,7 @@ mistake(
 )
 mistake(
     {
-        _LEAST: "least = logits.sort().values[:, min(top_k, logits.shape[-1]) - 1, None]",
+        _LEAST: "least = logits.sort().values[:, top_k - 1, None]",
         _KEEP: 'logits = logits.masked_fill(logits > least, float("-inf"))',
     },
     says="generate keeps the top_k least probable tokens.",
@@ -1593,12 +1992,7 @@ mistake(
     look="Which of the top_k values is the least?",
 )
 mistake(
-    {"min(top_k, logits.shape[-1])": "top_k"},
-    says="generate asks for more tokens than there are if top_k is above V.",
-    look="What does `topk` say if it is asked for more than there is?",
-)
-mistake(
-    {"min(top_k, logits.shape[-1])": "min(top_k + 1, logits.shape[-1])"},
+    {"topk(top_k)": "topk(min(top_k + 1, logits.shape[-1]))"},
     {"logits < least": "logits <= least"},
     says="generate keeps one token too many or too few.",
     look="With top_k = 1, how many tokens can be drawn?",
@@ -1607,11 +2001,6 @@ mistake(
     {'float("-inf"))\n': "0.0)\n"},
     says="generate gives tokens that are not kept the logit 0, which is no small share.",
     look="What is e ** 0?",
-)
-mistake(
-    {'float("-inf"))\n': "-1e10)\n"},
-    says="generate gives tokens that are not kept a low logit, but others can be lower.",
-    look="Which number is below all logits?",
 )
 mistake(
     {".values[:, -1:]": ".values.min()"},
@@ -1624,7 +2013,7 @@ mistake(
     look="Are the most probable tokens the same in every text?",
 )
 mistake(
-    {_LEAST: "logits = logits.topk(min(top_k, logits.shape[-1])).values", f"{_KEEP}\n": "pass\n"},
+    {_LEAST: "logits = logits.topk(top_k).values", f"{_KEEP}\n": "pass\n"},
     says="generate draws a place among the top_k and takes it for a token.",
     look="Which token is at index 0 of the sorted ones?",
     common=True,
@@ -1724,12 +2113,7 @@ mistake(
     look="Which position knows the whole text?",
 )
 mistake(
-    {_RESTORE: f"        model(unread, caches)\n{_RESTORE}"},
-    says="generate lets the model read the last token too, which nobody needs.",
-    look="How many calls do n_new tokens take?",
-)
-mistake(
-    {"text = unread = ids.long()": "text = ids[:, :0].long()\n    unread = ids.long()"},
+    {"text = unread = ids": "text, unread = ids[:, :0], ids"},
     says="generate returns the new tokens without the prompt.",
     look="What should come before the new tokens?",
 )
@@ -1739,29 +2123,95 @@ mistake(
     look="In which order does `cat` join?",
 )
 mistake(
-    {_GROW: "text = torch.cat((text, unread.to(ids.dtype)), dim=1)"},
-    says="generate writes new tokens in the dtype of the prompt, which may be too small for them.",
-    look="Up to which number can uint8 count?",
-)
-mistake(
     {"return text": "return unread"},
     says="generate returns the last token only.",
     look="What should come before the last token?",
 )
 mistake(
-    {
-        "    with torch.no_grad():\n": "    with torch.no_grad():\n"
-        "        for t in range(ids.shape[1] - 1 if n_new else 0):\n"
-        "            model(text[:, t : t + 1], caches)\n"
-        "        unread = text[:, -1:]\n"
-    },
-    says="generate reads the prompt token by token.",
-    look="How many calls does a prompt take?",
-)
-mistake(
     {"if temperature == 0:": "temperature = max(temperature, 0.01)\n            if False:"},
     says="generate draws at a low temperature instead of taking the most probable token at 0.",
     look="Is the result at temperature 0 the same in every call, also if two logits are close?",
+)
+mistake(
+    *(
+        {_GROW: f"{_GROW}\n            if {end}:\n                break"}
+        for end in (
+            "(unread == 0).all()",
+            "(unread == 0).any()",
+            "(unread == text.new_tensor(logits.shape[-1] - 1)).all()",
+            "(unread == 2).all()",
+            "(unread == 1).all()",
+        )
+    ),
+    says="generate stops early: it adds fewer than n_new tokens to some texts.",
+    look="What ends the loop besides n_new?",
+)
+mistake(
+    {_ASK: f"{_ASK} / (temperature or 1)"},
+    says="generate divides by the temperature twice.",
+    look="How often does the temperature come in?",
+)
+mistake(
+    {_SHARES: "(logits * temperature).softmax(dim=-1)"},
+    says="generate multiplies by the temperature.",
+    look="Should a low temperature make the best token more probable, or less?",
+)
+mistake(
+    {_SHARES: "(logits / temperature).softmax(dim=0)"},
+    says="generate takes the softmax over the texts, not over the vocabulary.",
+    look="Which probabilities should sum to 1?",
+)
+mistake(
+    {", generator=generator": ""},
+    says="generate draws without the generator that it is given.",
+    look="Where in your code do you use `generator`?",
+)
+mistake(
+    {"    model.eval()\n": ""},
+    says="generate does not switch to evaluation mode.",
+    look="What would a dropout do while the model writes?",
+)
+mistake(
+    {"range(n_new)": "range(n_new - 1)"},
+    {"range(n_new)": "range(n_new + 1)"},
+    {"range(n_new)": "range(max(n_new, 1))"},
+    says="generate adds another number of tokens than n_new.",
+    look="How many tokens should be added, if n_new is 1?",
+)
+mistake(
+    {"text = unread = ids": "text, unread = ids, ids[:, -1:]"},
+    says="generate lets the model read only the end of the prompt.",
+    look="How does the model know what came before?",
+)
+mistake(
+    {"if top_k is not None:": "if False:"},
+    says="generate ignores top_k.",
+    look="Where in your code do you use `top_k`?",
+)
+mistake(
+    {"range(n_new)": "range(n_new - ids.shape[1])"},
+    says="generate takes n_new for the number of all tokens, those of the prompt too.",
+    look="How many tokens does the result have?",
+)
+mistake(
+    {"return text": "return text, caches"},
+    says="generate returns more than the text.",
+    look="What does the docstring say under Returns?",
+)
+mistake(
+    {"return text": "return text[:1].expand_as(text)"},
+    says="generate returns the first text for all.",
+    look="What becomes of the batch?",
+)
+mistake(
+    {_SHARES: "(logits / temperature**0.5).softmax(dim=-1)"},
+    says="generate divides by the root of the temperature.",
+    look="Which number is each logit divided by?",
+)
+mistake(
+    *({"if temperature == 0:": f"if temperature < {n}:"} for n in (0.02, 0.1, 0.6)),
+    says="generate takes the most probable token at low temperatures, too.",
+    look="At which temperatures is nothing drawn?",
 )
 
 
@@ -1836,7 +2286,14 @@ alternative(
         "* torch.rand(len(probabilities), 1, generator=generator, dtype=torch.float64))"
         ".sum(dim=-1, keepdim=True))"
     },
-    {"text = unread = ids.long()": "text = unread = ids"},
+    {_RESTORE: f"        model(unread, caches)\n{_RESTORE}"},
+    {
+        "    with torch.no_grad():\n": "    with torch.no_grad():\n"
+        "        for t in range(ids.shape[1] - 1 if n_new else 0):\n"
+        "            model(text[:, t : t + 1], caches)\n"
+        "        unread = text[:, -1:]\n"
+    },
+    {'float("-inf"))\n': "-1e10)\n"},
 )
 
 error(

@@ -4,6 +4,7 @@ import functools
 import math
 import operator
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -12,36 +13,24 @@ from course.mistakes import entries
 
 mistake, alternative, error = entries("LearnedPositionalEmbedding")
 
-_LENGTHS = (
-    '0..{max_seq_len}, because the table has {max_seq_len} "\n'
-    '                f"positions; got {seq_len}'
-)
-# a hand-written check names the two lengths in one order or the other
-_WORDINGS = [
-    {},
-    {_LENGTHS: "{max_seq_len} {seq_len}"},
-    {_LENGTHS: "{seq_len} {max_seq_len}"},
-    {_LENGTHS: "0 {max_seq_len} {seq_len}"},
-    {_LENGTHS: "{seq_len} 0 {max_seq_len}"},
-]
+_START = "0.02 * torch.randn(max_seq_len, n_embd)"
+_ROWS = "self.weight[:seq_len]"
 
 mistake(
     {"[:seq_len]": "[seq_len - 1]"},
-    {"[:seq_len]": "[seq_len]"},
+    {"seq_len > len(self.weight)": "seq_len >= len(self.weight)", "[:seq_len]": "[seq_len]"},
     says="LearnedPositionalEmbedding returns one row of its table, not the first `seq_len` rows.",
     look="What shape should come back, and how many rows is that?",
     common=True,
 )
 mistake(
-    {"if not 0 <= seq_len <= max_seq_len": "if False"},
-    says="LearnedPositionalEmbedding returns fewer rows than requested if the table is short.",
+    {"seq_len > len(self.weight)": "False"},
+    {
+        "seq_len > len(self.weight)": "False",
+        "[:seq_len]": "[torch.arange(seq_len) % len(self.weight)]",
+    },
+    says="LearnedPositionalEmbedding raises nothing for a length that its table does not have.",
     look="What does a slice do when its end is beyond the last row?",
-    common=True,
-)
-mistake(
-    *({"not 0 <= seq_len <= max_seq_len": "seq_len > max_seq_len"} | also for also in _WORDINGS),
-    says="LearnedPositionalEmbedding rejects a long sequence, but lets a negative length through.",
-    look="What does `weight[:-1]` give?",
     common=True,
 )
 mistake(
@@ -52,16 +41,16 @@ mistake(
 )
 mistake(
     {"[:seq_len]": "[1 : seq_len + 1]"},
-    {"self.weight[:seq_len]": "self.weight.roll(-1, dims=0)[:seq_len]"},
-    {"self.weight[:seq_len]": "self.weight[torch.arange(1, seq_len + 1)]"},
-    {"[:seq_len]": "[max_seq_len - seq_len :]"},
+    {_ROWS: "self.weight.roll(-1, dims=0)[:seq_len]"},
+    {_ROWS: "self.weight[torch.arange(1, seq_len + 1)]"},
+    {"[:seq_len]": "[len(self.weight) - seq_len :]"},
     says="LearnedPositionalEmbedding does not start with row 0 of its table.",
     look="Which row belongs to the first token? Print `module(1)` next to it.",
 )
 mistake(
     {"[:seq_len]": "[: seq_len - 1]"},
     {"[:seq_len]": "[: seq_len + 1]"},
-    {"self.weight[:seq_len]": "self.weight"},
+    {_ROWS: "self.weight"},
     says="LearnedPositionalEmbedding returns a number of rows other than the one requested.",
     look="How many rows does `weight[:3]` have, and which of them is the last?",
 )
@@ -71,30 +60,27 @@ mistake(
     look="Which axis of the table is the position?",
 )
 mistake(
-    {"self.weight[:seq_len]": "torch.arange(seq_len, device=self.weight.device)"},
+    {_ROWS: "torch.arange(seq_len)"},
     says="LearnedPositionalEmbedding returns the positions themselves, not their rows.",
     look="What does the table contain, and where do you read it?",
 )
 mistake(
-    {"0..{max_seq_len}, because the table has {max_seq_len} ": "the table's rows; "},
-    says="LearnedPositionalEmbedding raises an error that does not name both lengths.",
-    look="Which two numbers does the reader of the message need?",
-)
-mistake(
-    *({"raise ValueError": "raise IndexError"} | also for also in _WORDINGS),
-    *({"raise ValueError": "raise AssertionError"} | also for also in _WORDINGS),
-    {"raise ValueError": "raise RuntimeError"},
-    {"raise ValueError": "raise TypeError"},
+    *({"raise ValueError": f"raise {kind}"} for kind in ("IndexError", "AssertionError")),
+    *({"raise ValueError": f"raise {kind}"} for kind in ("RuntimeError", "TypeError")),
     {"raise ValueError": "return ValueError"},
+    {
+        "if seq_len > len(self.weight)": "if False",
+        _ROWS: "F.embedding(torch.arange(seq_len), self.weight)",
+    },
     says="LearnedPositionalEmbedding does not raise the promised ValueError.",
-    look="Which exception does the contract name, and which keyword throws it?",
+    look="Which exception does the docstring name, and which keyword throws it?",
 )
 mistake(
     {"0.02 *": "0.02**0.5 *"},
     {"0.02 *": "0.02**2 *"},
     {"torch.randn": "torch.rand"},
-    {"0.02 * torch.randn(max_seq_len, n_embd)": "0.04 * torch.rand(max_seq_len, n_embd) - 0.02"},
-    {"torch.randn(max_seq_len, n_embd)": "12**0.5 * (torch.rand(max_seq_len, n_embd) - 0.5)"},
+    {_START: "0.04 * torch.rand(max_seq_len, n_embd) - 0.02"},
+    {_START: "0.02 * 12**0.5 * (torch.rand(max_seq_len, n_embd) - 0.5)"},
     says="LearnedPositionalEmbedding draws its table from a distribution other than N(0, 0.02²).",
     look="Which function draws from a normal one? Which of mean and deviation is squared?",
 )
@@ -120,12 +106,12 @@ mistake(
     {
         "weight = nn.Parameter(0.02 * torch.randn": "emb = nn.Embedding",
         "n_embd))": "n_embd)\n        nn.init.normal_(self.emb.weight, std=0.02)",
-        "len(self.weight)": "len(self.emb.weight)",
+        "seq_len > len(self.weight)": "seq_len > len(self.emb.weight)",
         "return self.weight": "return self.emb.weight",
     },
     {
         "self.weight = nn": "self.table = nn",
-        "len(self.weight)": "len(self.table)",
+        "seq_len > len(self.weight)": "seq_len > len(self.table)",
         "return self.weight": "return self.table",
     },
     says="LearnedPositionalEmbedding stores its table under a name other than `weight`.",
@@ -134,7 +120,7 @@ mistake(
 mistake(
     {
         "super().__init__()": "super().__init__()\n        self.kept = {}",
-        "self.weight[:seq_len]": "self.kept.setdefault(seq_len, self.weight[:seq_len].clone())",
+        _ROWS: "self.kept.setdefault(seq_len, self.weight[:seq_len].clone())",
     },
     says="LearnedPositionalEmbedding keeps the rows of its first call and never looks again.",
     look="What changes between two calls while a model is trained?",
@@ -157,33 +143,26 @@ mistake(
 @alternative
 class an_embedding_layer_itself(nn.Embedding):
     def __init__(self, max_seq_len, n_embd):
-        super().__init__(max_seq_len, n_embd, sparse=True)
+        super().__init__(max_seq_len, n_embd)
         nn.init.normal_(self.weight, mean=0.0, std=0.02)
 
     def forward(self, seq_len):
-        if seq_len < 0 or seq_len > self.num_embeddings:
+        if seq_len > self.num_embeddings:
             raise ValueError(f"no {seq_len} positions in a table of {self.num_embeddings}")
-        return super().forward(torch.arange(seq_len, device=self.weight.device))
+        return super().forward(torch.arange(seq_len))
 
 
 alternative(
+    {_START: "nn.init.trunc_normal_(torch.empty(max_seq_len, n_embd), std=0.02, a=-0.06, b=0.06)"},
     {
-        "0.02 * torch.randn(max_seq_len, n_embd)": "torch.empty(max_seq_len, n_embd)"
-        ".normal_(0, 0.02)",
-        "not 0 <= seq_len <= max_seq_len": "seq_len not in range(max_seq_len + 1)",
-        "self.weight[:seq_len]": "self.weight.narrow(0, 0, seq_len)",
+        _START: "torch.normal(0.0, 0.02, (max_seq_len, n_embd))",
+        _ROWS: "torch.eye(seq_len, len(self.weight)) @ self.weight",
     },
     {
-        "0.02 * torch.randn(max_seq_len, n_embd)": "torch.normal(0.0, 0.02, (max_seq_len, n_embd))",
-        "return self.weight[:seq_len]": "return torch.eye(seq_len, max_seq_len).to(self.weight)"
-        ".mm(self.weight)",
-    },
-    {
-        "0.02 * torch.randn(max_seq_len, n_embd)": "torch.stack([torch.randn(n_embd) / 50 "
-        "for _ in range(max_seq_len)])",
+        _START: "torch.empty(max_seq_len, n_embd).normal_(0, 0.02)",
         "super().__init__()": "super().__init__()\n"
         '        self.register_buffer("positions", torch.arange(max_seq_len), persistent=False)',
-        "self.weight[:seq_len]": "F.embedding(self.positions[:seq_len], self.weight)",
+        _ROWS: "F.embedding(self.positions[:seq_len], self.weight, sparse=True)",
     },
 )
 error(
@@ -228,17 +207,17 @@ OTHER_NAMES = {
     "(self.pos_emb.weight, std": "(self.wpe.weight, std",
     "self.tok_emb(ids) + self.pos_emb(positions)": "self.wte(ids) + self.wpe(positions)",
 }
-GIVEN_IDS = {"ids = ids.long()": "given, ids = ids, ids.long()"}
 
 mistake(
     {"self.pos_emb(positions)": "self.pos_emb(ids)"},
-    {"self.pos_emb(positions)": "self.pos_emb(ids % block_size)"},
+    {"self.pos_emb(positions)": "self.pos_emb(ids % self.block_size)"},
     says="GPTEmbedding adds a position row chosen by the token's id, not by its position.",
     look="What does the second table number: words or positions?",
     common=True,
 )
 mistake(
     {", device=ids.device": ""},
+    {", device=ids.device": "", "self.pos_emb(positions)": "self.pos_emb.weight[positions]"},
     says="GPTEmbedding creates its positions on the default device, not on the device of the ids.",
     look="On which device does `torch.arange` put its numbers by default?",
     common=True,
@@ -267,17 +246,14 @@ mistake(
         "tok_emb.weight, std=0.02": "tok_emb.weight, std=0.02**0.5",
         "pos_emb.weight, std=0.02": "pos_emb.weight, std=0.02**0.5",
     },
-    *(
-        {f"{table}.weight, std=0.02": f"{table}.weight, std={std}"}
-        for table in ("tok_emb", "pos_emb")
-        for std in ("0.2", "0.01")
-    ),
+    {"tok_emb.weight, std=0.02": "tok_emb.weight, std=0.2"},
+    {"pos_emb.weight, std=0.02": "pos_emb.weight, std=0.01"},
     *(
         {
             "tok_emb.weight, std=0.02": f"tok_emb.weight, std={std}",
             "pos_emb.weight, std=0.02": f"pos_emb.weight, std={std}",
         }
-        for std in ("0.2", "0.01", "0.002", "0.02**2", "n_embd**-0.5")
+        for std in ("0.2", "0.002", "0.02**2", "n_embd**-0.5")
     ),
     *(
         {
@@ -302,7 +278,7 @@ mistake(
 )
 mistake(
     {"torch.arange(seq_len,": "torch.arange(1, seq_len + 1,"},
-    {"(positions))": "((positions + 1) % block_size))"},
+    {"(positions))": "((positions + 1) % self.block_size))"},
     says="GPTEmbedding counts positions from 1.",
     look="Which row belongs to the first token of a sentence?",
 )
@@ -310,25 +286,28 @@ mistake(
     {"arange(seq_len,": "arange(ids.numel(),", "(positions)": "(positions.view(ids.shape))"},
     {
         "arange(seq_len,": "arange(ids.numel(),",
-        "(positions)": "(positions.view(ids.shape) % block_size)",
+        "(positions)": "(positions.view(ids.shape) % self.block_size)",
     },
     says="GPTEmbedding counts positions across the batch, so the second sentence starts later.",
     look="At which position does every sentence start?",
 )
 mistake(
     {"torch.arange(seq_len, device=ids.device)": "torch.arange(len(ids))"},
-    {"arange(seq_len,": "arange(len(ids),", "(positions)": "(positions[:, None] % block_size)"},
+    {
+        "arange(seq_len,": "arange(len(ids),",
+        "(positions)": "(positions[:, None] % self.block_size)",
+    },
     says="GPTEmbedding numbers the sentences of the batch, not the tokens of a sentence.",
     look="Which axis of (B, T) is the position?",
 )
 mistake(
     {"(positions)": "(positions.flip(0))"},
-    {"self.pos_emb(positions)": "self.pos_emb.weight[block_size - seq_len :]"},
+    {"self.pos_emb(positions)": "self.pos_emb.weight[self.block_size - seq_len :]"},
     says="GPTEmbedding counts positions from an end instead of from the start.",
     look="Which row belongs to the first token of a sentence shorter than block_size?",
 )
 mistake(
-    {"torch.arange(seq_len,": "torch.arange(block_size,"},
+    {"torch.arange(seq_len,": "torch.arange(self.block_size,"},
     says="GPTEmbedding adds its whole position table, which fits only block_size tokens.",
     look="How many position rows does a sentence of T tokens need?",
 )
@@ -339,11 +318,6 @@ mistake(
     },
     says="GPTEmbedding keeps the positions of its first call for all later ones.",
     look="What happens when the second batch has sentences of another length?",
-)
-mistake(
-    GIVEN_IDS | {"(positions)": "(positions.to(given.dtype).long() % block_size)"},
-    says="GPTEmbedding counts positions in the dtype of the ids, where 128 or 256 may not exist.",
-    look="What is the largest number in int8, and in uint8?",
 )
 mistake(
     {" + self.pos_emb(positions)": ""},
@@ -448,19 +422,12 @@ mistake(
         '        self.register_buffer("positions", torch.arange(block_size))'
     },
     {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.norm = nn.LayerNorm(n_embd)"},
-    {"nn.Dropout(dropout)": "nn.Dropout(dropout)\n        self.head = nn.Linear(n_embd, n_embd)"},
     says="GPTEmbedding has more in its state dict than its two tables.",
     look="Which keys does `module.state_dict()` have, and what keeps a buffer out of it?",
 )
 mistake(
     BARE_TABLES,
-    BARE_TABLES
-    | {
-        "len(self.tok_emb.weight)": "len(self.tok_emb)",
-        ", len(self.pos_emb.weight)": ", len(self.pos_emb)",
-    },
     OTHER_NAMES,
-    OTHER_NAMES | {"len(self.tok_emb": "len(self.wte", "len(self.pos_emb": "len(self.wpe"},
     says="GPTEmbedding stores its tables under names other than tok_emb.weight, pos_emb.weight.",
     look="Which keys does `module.state_dict()` have? Which module keeps its table in `weight`?",
 )
@@ -493,30 +460,6 @@ mistake(
     look="Which arguments does `nn.Embedding` need here, and what do the others do?",
 )
 mistake(
-    {"ids = ids.long()": "ids = ids[:, : len(self.pos_emb.weight)].long()"},
-    says="GPTEmbedding raises no ValueError for a sentence that is too long.",
-    look="What happens to the tokens beyond block_size, and what should?",
-)
-mistake(
-    {
-        "not 0 <= ids.min() <= ids.max() < vocab_size": "ids.max() >= vocab_size",
-        "self.tok_emb(ids)": "self.tok_emb.weight[ids]",
-    },
-    {"ids.long()": "ids.long().clamp(0, len(self.tok_emb.weight) - 1)"},
-    says="GPTEmbedding gives an id without a row the row of another id.",
-    look="What does `weight[-1]` give? What should happen to an id without a row?",
-)
-mistake(
-    {"ids = ids.long()": "", "self.tok_emb(ids)": "self.tok_emb(ids.long())"},
-    says="GPTEmbedding compares ids in a dtype that is too small for them or for the vocabulary.",
-    look="What is 300 in uint8, and 2³² + 1 in int32?",
-)
-mistake(
-    GIVEN_IDS | {"self.tok_emb(ids)": "self.tok_emb.weight[given]"},
-    says="GPTEmbedding indexes with small integers, which PyTorch rejects or reads as a mask.",
-    look="Which dtypes may the ids have? What does `weight[ids]` do when they are uint8?",
-)
-mistake(
     {
         "super().__init__()": "super().__init__()\n        self.kept = {}",
         "return self": "key = ids.shape, *ids.flatten().tolist()\n        return self",
@@ -529,26 +472,25 @@ mistake(
 
 
 @alternative
-class embedding_layers_let_pytorch_check(nn.Module):
+class as_in_nanogpt(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
         super().__init__()
-        self.block_size, self.p = block_size, dropout
-        self.tok_emb = nn.Embedding(vocab_size, n_embd, sparse=True)
+        self.block_size = block_size
+        self.tok_emb = nn.Embedding(vocab_size, n_embd)
         self.pos_emb = nn.Embedding(block_size, n_embd)
-        self.apply(self._init)
+        self.drop = nn.Dropout(dropout)
+        self.apply(self._init_weights)
 
-    def _init(self, module):
+    def _init_weights(self, module):
         if isinstance(module, nn.Embedding):
             torch.nn.init.normal_(module.weight, mean=0.0, std=0.02)
 
     def forward(self, idx):
         _, t = idx.size()
         if t > self.block_size:
-            raise ValueError(
-                f"cannot embed a sequence of {t}: block size is only {self.block_size}"
-            )
+            raise ValueError(f"cannot embed {t} tokens: block size is only {self.block_size}")
         pos = torch.arange(0, t, dtype=torch.long, device=idx.device).unsqueeze(0)
-        return F.dropout(self.tok_emb(idx.long()) + self.pos_emb(pos), self.p, self.training)
+        return self.drop(self.tok_emb(idx) + self.pos_emb(pos))
 
 
 class _Table(nn.Module):
@@ -558,6 +500,10 @@ class _Table(nn.Module):
 
 
 alternative(
+    {
+        "nn.Embedding(block_size,": "LearnedPositionalEmbedding(block_size,",
+        "self.pos_emb(positions)": "self.pos_emb(seq_len)",
+    },
     {
         "nn.Embedding(vocab_size,": "_Table(vocab_size,",
         "nn.Embedding(block_size,": "_Table(block_size,",
@@ -569,8 +515,7 @@ alternative(
     },
     {
         "nn.Embedding(vocab_size,": "_Table(vocab_size,",
-        "self.tok_emb(ids)": "F.one_hot(ids, vocab_size).to(self.tok_emb.weight) "
-        "@ self.tok_emb.weight",
+        "self.tok_emb(ids)": "F.one_hot(ids, self.vocab_size).float() @ self.tok_emb.weight",
         "return self.dropout(": "total = (",
         "(positions))": "(positions))\n        if self.training:\n"
         "            keep = 1 - self.dropout.p\n"
@@ -586,7 +531,7 @@ alternative(
     },
     {"torch.arange(seq_len, device=ids.device)": "torch.ones_like(ids).cumsum(dim=1) - 1"},
     {
-        "torch.arange(seq_len, device=ids.device)": "vocab_size + torch.arange(seq_len)"
+        "torch.arange(seq_len, device=ids.device)": "self.vocab_size + torch.arange(seq_len)"
         ".to(ids.device)\n"
         "        both = torch.cat((self.tok_emb.weight, self.pos_emb.weight))",
         "self.tok_emb(ids) + self.pos_emb(positions)": "both[ids] + both[positions]",
@@ -653,9 +598,7 @@ mistake(
     {"p.numel()": "1"},
     {"p.numel()": "len(p)"},
     {"p.numel()": "(len(p) if p.dim() else 1)"},
-    {"p.numel()": "p.shape[0]"},
     {"p.numel()": "p.shape[-1]"},
-    {"p.numel()": "p.size(0)"},
     {"p.numel()": "p.dim()"},
     {"p.numel()": "sum(p.shape)"},
     {"p.numel()": "p.numel() * p.element_size()"},
@@ -669,8 +612,8 @@ mistake(
 )
 mistake(
     {"p.requires_grad": "p.grad is not None"},
-    says="count_parameters counts parameters that have a gradient, none before the first backward.",
-    look="When does a parameter get its `.grad`?",
+    says="count_parameters counts nothing in a module that was never trained.",
+    look="Which parameters meet your condition before the first backward?",
 )
 mistake(
     {"module.parameters()": "module.parameters(recurse=False)"},
@@ -683,14 +626,6 @@ mistake(
 )
 
 
-def _one_per_address(parameters):
-    found = {}
-    for p in parameters:
-        if p.requires_grad:
-            found.setdefault(p.data_ptr(), p)
-    return found.values()
-
-
 def _without_lookalikes(parameters):
     found = []
     for p in parameters:
@@ -701,9 +636,8 @@ def _without_lookalikes(parameters):
 
 mistake(
     {"module.parameters()": "_without_lookalikes(module.parameters())"},
-    {"module.parameters()": "_one_per_address(module.parameters())"},
     says="count_parameters treats different parameters as the same one because they look the same.",
-    look="What makes two parameters the same? What is the address of a tensor without data?",
+    look="What makes two parameters the same?",
 )
 mistake(
     {"p.numel()": "p.shape[0] * p.shape[1]"},
@@ -717,11 +651,9 @@ mistake(
     look="Is a weight that happens to be zero trained?",
 )
 mistake(
-    {"p.numel() for": "torch.tensor(p.numel()) for"},
-    {"p.numel()": "torch.tensor(p.shape).prod()"},
     {"grad)": "grad) / 1e6"},
-    says="count_parameters returns a tensor or a fraction instead of an int.",
-    look="What is the type of the result, and what is its unit?",
+    says="count_parameters counts in millions.",
+    look="What is the unit of the result?",
 )
 mistake(
     {
@@ -757,12 +689,19 @@ def a_walk_over_all_modules(module):
     return total
 
 
-alternative(
-    {
-        "p.numel() for p in module.parameters() if p.requires_grad": "map(torch.numel, filter("
-        'operator.attrgetter("requires_grad"), module.parameters()))'
-    }
-)
+@alternative
+def products_of_shapes(module):
+    trained = filter(operator.attrgetter("requires_grad"), module.parameters())
+    return sum(np.prod(p.size()) for p in trained)
+
+
+@alternative
+def one_per_address(module):
+    trained = [p for p in module.parameters() if p.requires_grad]
+    return sum({p.data_ptr(): p.numel() for p in trained}.values())
+
+
+alternative({"p.numel() for": "torch.tensor(p.numel()) for"})
 error(
     "TypeError: unsupported operand type(s) for +: 'int' and 'builtin_function_or_method'",
     "Usually a method is named but not called.",
@@ -864,18 +803,13 @@ mistake(
 )
 mistake(
     {"def ": "@_then(lambda scores: scores.argmax(dim=-1))\ndef "},
-    says="tied_logits swaps, joins or loses axes of (B, T, V).",
-    look="Print the shape of the result.",
+    says="tied_logits returns the best word of each token, not the scores of all.",
+    look="Print the shape of the result next to the one in the docstring.",
 )
 mistake(
     {"x @ weight.T": "(weight @ x.flatten(0, 1).T).view(*x.shape[:2], -1)"},
     says="tied_logits reshapes its result into (B, T, V) instead of moving the axes.",
     look="Does `view` move numbers, or only relabel their positions?",
-)
-mistake(
-    {"x @ weight.T": "x.float() @ weight.float().T"},
-    says="tied_logits computes in float32 and stays there.",
-    look="Which dtype does the result have for float64 arguments?",
 )
 mistake(
     {"x @ weight.T": "nn.Linear(weight.shape[1], weight.shape[0], bias=False).to(weight)(x)"},
@@ -989,21 +923,16 @@ mistake(
 )
 mistake(
     {"t + p": "float(t + p)"},
-    says="scalar_embedding turns everything into floats, which autograd cannot follow.",
-    look="What is lost when a scalar that learns becomes a float?",
-)
-mistake(
     {
         "[t + p for t, p in zip(wte[token_id], wpe[pos_id], strict=True)]": "(torch.tensor("
         "wte[token_id]) + torch.tensor(wpe[pos_id])).tolist()"
     },
-    says="scalar_embedding goes through tensors, so floats lose half their digits.",
-    look="What is the precision of `torch.tensor(0.1)`?",
-)
-mistake(
-    {"return [": "return tuple([", "True)]": "True)])"},
-    says="scalar_embedding returns a tensor or a tuple instead of a list.",
-    look="Which type does the signature promise?",
+    {
+        "[t + p for t, p in zip(wte[token_id], wpe[pos_id], strict=True)]": "np.add("
+        "wte[token_id], wpe[pos_id]).tolist()"
+    },
+    says="scalar_embedding makes new floats of the entries, which autograd cannot follow.",
+    look="What is lost when a scalar that learns becomes a float?",
 )
 mistake(
     {"return [": "return (", "True)]": "True))"},
@@ -1055,7 +984,7 @@ alternative(
         "t + p for t, p in zip(": "",
         ", strict=True)]": "))",
     },
-    {"t + p for t, p in": "sum(pair[1:], pair[0]) for pair in"},
+    {"return [t + p": "return tuple(t + p", "True)]": "True))"},
 )
 error(
     "IndexError: list index out of range",

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import entries, inherit
+from course.mistakes import entries
 from solutions.gpt import causal_attention, merge_heads, split_heads
 from solutions.learned import tied_logits
 from solutions.llama import GatedMLP, GroupedQueryAttention, RMSNorm, repeat_heads
@@ -19,21 +19,39 @@ mistake, alternative, error = entries("RMSNorm")
 _SQUARE = "mean_square = x.square().mean(dim=-1, keepdim=True)"
 _RESULT = "x * torch.rsqrt(mean_square + self.eps) * self.weight"
 
+_ROOT = "torch.rsqrt(mean_square + self.eps)"
+_EPS = "self.eps = eps"
+_CENTERED = "(x - x.mean(dim=-1, keepdim=True))"
+
 mistake(
-    {_SQUARE: f"x = x - x.mean(dim=-1, keepdim=True)\n        {_SQUARE}"},
-    {_SQUARE: "mean_square = x.var(dim=-1, keepdim=True, unbiased=False)"},
+    {_SQUARE: f"x = {_CENTERED}\n        {_SQUARE}"},
+    {_RESULT: _RESULT.replace("x *", f"{_CENTERED} *")},
+    {_RESULT: f"{_CENTERED} / (x.std(dim=-1, keepdim=True) + self.eps) * self.weight"},
     says="RMSNorm subtracts the mean, as layer norm does.",
     look="What is the mean of (3, 4)? Does it appear in the formula?",
     common=True,
 )
 mistake(
+    {_SQUARE: "mean_square = x.var(dim=-1, keepdim=True, unbiased=False)"},
+    {_SQUARE: "mean_square = x.var(dim=-1, keepdim=True)"},
+    {_ROOT: "(1 / (x.std(dim=-1, keepdim=True) + self.eps))"},
+    says="RMSNorm divides by the standard deviation, for which the mean is subtracted.",
+    look="What is the standard deviation of (3, 3)? And its root mean square?",
+)
+mistake(
     *(
-        {"torch.rsqrt(mean_square + self.eps)": f"(1 / (mean_square{safe}.sqrt() + self.eps))"}
+        {_ROOT: f"(1 / (mean_square{safe}.sqrt() + self.eps))"}
         for safe in ("", ".clamp(min=1e-30)")
     ),
     says="RMSNorm adds eps outside the root, where it counts for much less.",
     look="Is eps added to the mean of the squares or to their root?",
     common=True,
+)
+mistake(
+    {"x.square()": "(x + self.eps).square()"},
+    {"mean_square + self.eps": "mean_square + self.eps**2"},
+    says="RMSNorm adds eps in the wrong place, so that another number is added to the mean.",
+    look="What exactly is eps added to in the formula: x, its square, or the mean of the squares?",
 )
 mistake(
     {"* self.weight": "* (1 + self.weight)"},
@@ -42,27 +60,47 @@ mistake(
     common=True,
 )
 mistake(
-    {"* torch.rsqrt(mean_square + self.eps)": "/ (mean_square + self.eps)"},
+    {f"* {_ROOT}": "/ (mean_square + self.eps)"},
     says="RMSNorm divides by the mean square, without the root.",
     look="What do you divide (3, 4) by: 12.5 or 3.54?",
 )
 mistake(
+    {"rsqrt(": "sqrt("},
+    says="RMSNorm multiplies by the root mean square instead of dividing by it.",
+    look="Should a long row come out longer, or as long as others?",
+)
+mistake(
+    {"x.square().mean(dim=-1, keepdim=True)": "x.mean(dim=-1, keepdim=True).square()"},
+    says="RMSNorm squares the mean instead of averaging the squares.",
+    look="What is the mean of the squares of (1, -1), and what is the square of their mean?",
+)
+mistake(
+    {_ROOT: "(1 / (x.abs().mean(dim=-1, keepdim=True) + self.eps))"},
+    {_ROOT: "(1 / (x.abs().amax(dim=-1, keepdim=True) + self.eps))"},
+    {"x.square()": "x.abs()"},
+    {"x.square()": "x"},
+    {"x.square()": "(x**3)"},
+    says="RMSNorm divides by another size of the row than its root mean square.",
+    look="What do you divide (3, 4) by?",
+)
+mistake(
     {"x.square().mean(": "x.square().sum("},
     {_RESULT: "F.normalize(x, dim=-1) * self.weight"},
+    {_RESULT: "x / (x.norm(dim=-1, keepdim=True) + self.eps) * self.weight"},
     says="RMSNorm divides by the length of the row, not by its root mean square.",
     look="By which factor do a sum and a mean of C squares differ?",
 )
 mistake(
     {_RESULT: "F.normalize(x, dim=-1, eps=self.eps) * x.shape[-1] ** 0.5 * self.weight"},
     {_RESULT: "F.normalize(x, dim=-1) * x.shape[-1] ** 0.5 * self.weight"},
-    {"torch.rsqrt(mean_square + self.eps)": "torch.rsqrt(mean_square.clamp(min=self.eps))"},
-    {"torch.rsqrt(mean_square + self.eps)": "(1 / mean_square.sqrt().clamp(min=self.eps))"},
+    {_ROOT: "torch.rsqrt(mean_square.clamp(min=self.eps))"},
+    {_ROOT: "(1 / mean_square.sqrt().clamp(min=self.eps))"},
     says="RMSNorm adds no eps: small rows become as long as others.",
     look="What becomes of a row whose mean square is as small as eps?",
 )
 mistake(
     {"mean_square + self.eps": "mean_square.sqrt() ** 2 + self.eps"},
-    says="RMSNorm takes a root before eps is added, and its slope at 0 is infinite.",
+    says="RMSNorm takes a root before eps is added, and its slope at 0 is no finite one.",
     look="What is the gradient of a square root at 0? What is inside of each of your roots?",
 )
 mistake(
@@ -73,6 +111,7 @@ mistake(
 mistake(
     {"torch.ones(n_embd)": "torch.zeros(n_embd)"},
     {"torch.ones(n_embd)": "torch.randn(n_embd)"},
+    {"torch.ones(n_embd)": "torch.randn(n_embd) * 0.02"},
     says="RMSNorm starts with another weight than ones.",
     look="What should a new norm return for a row whose root mean square is 1?",
 )
@@ -88,15 +127,58 @@ mistake(
     look="What is 0 / 0?",
 )
 mistake(
-    {"self.eps = eps": "self.eps = 1e-5"},
-    {"self.eps = eps": "self.eps = 1e-6"},
+    *({_EPS: f"self.eps = {eps}"} for eps in ("1e-5", "1e-6", "1e-8", "torch.finfo().eps")),
     says="RMSNorm uses its own eps, whichever it is given.",
     look="Where does the argument `eps` go?",
 )
 mistake(
-    {"* self.weight": ""},
+    {" * self.weight": ""},
     says="RMSNorm never multiplies by its weight.",
     look="What does the parameter do in the forward pass?",
+)
+mistake(
+    {"* self.weight": "+ self.weight"},
+    says="RMSNorm adds its weight instead of multiplying by it.",
+    look="What should a weight of 2 do to a feature?",
+)
+mistake(
+    {_SQUARE: f"x = x * self.weight\n        {_SQUARE}", " * self.weight": ""},
+    says="RMSNorm scales before it norms, so that the weights change what a row is divided by.",
+    look="Which comes first, dividing or scaling? What is the row of ones with the weights 2, 2?",
+)
+mistake(
+    {
+        _EPS: f"{_EPS}\n        self.bias = nn.Parameter(torch.zeros(n_embd))",
+        "* self.weight": "* self.weight + self.bias",
+    },
+    says="RMSNorm has a bias, as layer norm does.",
+    look="How many parameters does the docstring list?",
+)
+mistake(
+    {"torch.ones(n_embd)": "torch.ones(1)"},
+    {"torch.ones(n_embd)": "torch.ones(())"},
+    says="RMSNorm has one scale for all features instead of one each.",
+    look="What is the shape of `weight` in the docstring?",
+)
+mistake(
+    {"nn.Parameter(torch.ones(n_embd))": "torch.ones(n_embd)"},
+    {"self.weight = nn.Parameter(torch.ones(n_embd))": "pass", " * self.weight": ""},
+    says="RMSNorm has no parameter called `weight`.",
+    look="Which tensors of a module does `parameters()` list, and by which names?",
+)
+mistake(
+    {"mean_square + self.eps": "mean_square.detach() + self.eps"},
+    says="RMSNorm takes what it divides by for a constant: no gradient flows through it.",
+    look="Does the root mean square change if x does?",
+)
+mistake(
+    *(
+        {"x.square()": f"x.{half}().square()", "keepdim=True)": f"keepdim=True){back}"}
+        for half in ("half", "bfloat16")
+        for back in (".to(x.dtype)", "")
+    ),
+    says="RMSNorm squares in 16 bits, which keep three digits or fewer.",
+    look="Which dtype do your squares have? How many digits of 0.003 ** 2 does it keep?",
 )
 alternative({_RESULT: "x / (mean_square + self.eps).sqrt() * self.weight"})
 alternative({_RESULT: "F.rms_norm(x, x.shape[-1:], self.weight, self.eps)"})
@@ -115,6 +197,7 @@ class by_the_length_of_the_row(nn.Module):
 
 
 alternative({_SQUARE: "mean_square = (x * x).sum(-1, keepdim=True) / x.shape[-1]"})
+alternative({_SQUARE: _SQUARE.replace("x.", "x.float()."), _RESULT: f"({_RESULT}).type_as(x)"})
 
 
 mistake, alternative, error = entries("repeat_heads")
@@ -123,13 +206,18 @@ _REPEAT = "x.repeat_interleave(n_repeats, dim=1)"
 
 mistake(
     {_REPEAT: "x.repeat(1, n_repeats, 1, 1)"},
+    {_REPEAT: "x.repeat(n_repeats, 1, 1, 1).reshape(len(x), -1, *x.shape[2:])"},
     says="repeat_heads repeats the whole list of heads (0 1 0 1), not each head (0 0 1 1).",
     look="Which key head does query head 1 read if two share one?",
     common=True,
 )
 mistake(
-    {_REPEAT: "x.repeat_interleave(n_repeats, dim=2)"},
-    {_REPEAT: "x.repeat_interleave(n_repeats, dim=0)"},
+    *({_REPEAT: f"x.repeat_interleave(n_repeats, dim={axis})"} for axis in (2, 0, 3)),
+    *(
+        {_REPEAT: f"x.repeat({of_axes})"}
+        for of_axes in ("1, 1, n_repeats, 1", "n_repeats, 1, 1, 1")
+    ),
+    {_REPEAT: "x.repeat_interleave(n_repeats)"},
     says="repeat_heads repeats along another axis than that of the heads.",
     look="Which axis of (B, K, T, D) counts the heads?",
     common=True,
@@ -143,6 +231,22 @@ mistake(
     {_REPEAT: "torch.stack([x] + [x.detach()] * (n_repeats - 1), dim=2).flatten(1, 2)"},
     says="repeat_heads lets the gradient flow back through the first copy only.",
     look="Which of the copies of a key head take part in the loss?",
+)
+mistake(
+    {_REPEAT: "x[:, :, None].expand(-1, -1, n_repeats, -1, -1)"},
+    {_REPEAT: "x[:, None].expand(-1, n_repeats, -1, -1, -1)"},
+    {_REPEAT: "torch.stack([x] * n_repeats)"},
+    says="repeat_heads leaves the copies on their own axis, next to that of the heads.",
+    look="How many axes should your result have, and how many does it have?",
+)
+mistake(
+    {_REPEAT: "x.repeat_interleave(n_repeats + 1, dim=1)"},
+    {_REPEAT: "x.repeat_interleave(n_repeats - 1, dim=1)"},
+    {_REPEAT: "x.repeat_interleave(2, dim=1)"},
+    {_REPEAT: "x.repeat_interleave(x.shape[1], dim=1)"},
+    {_REPEAT: "x.repeat_interleave(n_repeats // x.shape[1], dim=1)"},
+    says="repeat_heads makes another number of copies than n_repeats.",
+    look="How many heads should your result have, if x has two and n_repeats is 3?",
 )
 alternative({_REPEAT: "x[:, :, None].expand(-1, -1, n_repeats, -1, -1).flatten(1, 2)"})
 alternative({_REPEAT: "x[:, torch.arange(x.shape[1] * n_repeats, device=x.device) // n_repeats]"})
@@ -164,19 +268,55 @@ _K = "repeat_heads(k, n_repeats)"
 _V = "repeat_heads(v, n_repeats)"
 _KEEP = 'cache["k"], cache["v"] = k, v'
 _TURN = "q, k = self.rotary(q, offset), self.rotary(k, offset)"
+_COUNTED = 'cache["k"].shape[-2] if cache else 0'
+_JOIN = 'k, v = torch.cat((cache["k"], k), dim=-2), torch.cat((cache["v"], v), dim=-2)'
+_READ = f"causal_attention(q, {_K}, {_V})"
+_OUT = "self.out_proj(merge_heads(heads))"
+_ROTARY = "RotaryEmbedding(max_seq_len, head_dim, base)"
 _OF_KEYS = "n_kv_heads * head_dim"
 _ROWS = {"q_proj": "n_embd", "k_proj": _OF_KEYS, "v_proj": _OF_KEYS, "out_proj": "n_embd"}
+_LAYER = {
+    name: f"self.{name} = nn.Linear(n_embd, {rows}, bias=False)" for name, rows in _ROWS.items()
+}
+_SPLIT = {one: f"{one} = split_heads(self.{one}_proj(x), self.n_kv_heads)" for one in "kv"}
+_HEADS_OF = {"q": "self.n_heads", "k": "self.n_kv_heads", "v": "self.n_kv_heads"}
+_SPLIT["q"] = "q = split_heads(self.q_proj(x), self.n_heads)"
+_TURN_AFTER = {
+    _TURN: "pass",
+    "n_repeats = self.n_heads": f"{_TURN}\n        n_repeats = self.n_heads",
+}
+
+
+def _read(q, k, v, of_scores=lambda scores: scores, weigh=lambda scores: scores.softmax(-1)):
+    """Return what causal attention reads, with other scores or other weights."""
+    scores = of_scores(q @ k.mT / q.shape[-1] ** 0.5)
+    later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1 + k.shape[-2] - q.shape[-2])
+    return weigh(scores.masked_fill(later, -torch.inf)) @ v
+
+
+def _near(scores, n):
+    """Return scores with -inf where a key is n positions or more before its query."""
+    far = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    return scores.masked_fill(far.tril(scores.shape[-1] - scores.shape[-2] - n), -torch.inf)
+
+
+def _with_sink(scores):
+    """Return weights by a softmax in which one more score, 0, takes its share."""
+    return torch.cat((scores, torch.zeros_like(scores[..., :1])), -1).softmax(-1)[..., :-1]
+
+
+def _with_zeros(scores):
+    """Return weights by a softmax in which later keys have the score 0."""
+    return scores.nan_to_num(neginf=0.0).softmax(-1)
+
 
 mistake(
     {_K: "k.repeat(1, n_repeats, 1, 1)", _V: "v.repeat(1, n_repeats, 1, 1)"},
+    {_K: "k.repeat(1, n_repeats, 1, 1)"},
+    {_V: "v.repeat(1, n_repeats, 1, 1)"},
     says="GroupedQueryAttention gives query head h the key head h % K instead of h // (H / K).",
     look="Which query heads should share a key head: neighbors, or every third?",
     common=True,
-)
-mistake(
-    {"self.n_heads // self.n_kv_heads": "self.n_kv_heads"},
-    says="GroupedQueryAttention repeats each key head K times instead of H / K times.",
-    look="How many query heads share a key head if there are 6 and 2?",
 )
 mistake(
     {
@@ -190,39 +330,288 @@ mistake(
     common=True,
 )
 mistake(
-    {"RotaryEmbedding(max_seq_len, head_dim, base)": "RotaryEmbedding(max_seq_len, head_dim)"},
+    {_ROTARY: "RotaryEmbedding(max_seq_len, head_dim)"},
     says="GroupedQueryAttention ignores `base` and rotates with 10,000.",
     look="Who has to be told the base?",
     common=True,
 )
 mistake(
-    {
-        "self.q_proj = nn.Linear(n_embd, n_embd, bias=False)": (
-            "self.q_proj = nn.Linear(n_embd, n_embd)"
-        )
-    },
+    {_TURN: "q, k, v = (self.rotary(one, offset) for one in (q, k, v))"},
+    says="GroupedQueryAttention rotates the values as well.",
+    look="Whose angles meet in a score? Do values meet anything?",
+)
+mistake(
+    {_TURN: "q, k = self.rotary(q), self.rotary(k)"},
+    says="GroupedQueryAttention rotates every piece as if it began at position 0.",
+    look="At which position does the second piece begin? Which call is told?",
+    common=True,
+)
+mistake(
+    {_TURN: "q, k = self.rotary(q), self.rotary(k, offset)"},
+    {_TURN: "q, k = self.rotary(q, offset), self.rotary(k)"},
+    says="GroupedQueryAttention tells only one of queries and keys where the piece begins.",
+    look="Which positions do the queries of a second piece have, and which do its keys?",
+)
+mistake(
+    {"if cache is not None:": "if cache:"},
+    {_JOIN: "pass"},
+    says="GroupedQueryAttention lets no piece see those before it.",
+    look="Is an empty dict true? How many keys does the second piece read?",
+)
+mistake(
+    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V}, is_causal=True)"},
+    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V}, is_causal=x.shape[1] > 1)"},
+    says="GroupedQueryAttention masks a piece as if no tokens had been read before it.",
+    look="Where does PyTorch put query 0 if there are more keys than queries?",
+)
+mistake(
+    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V})"},
+    says="GroupedQueryAttention has no mask: tokens see later ones.",
+    look="Which tokens does the first one see?",
+)
+mistake(
     *(
-        {
-            f"self.{name} = nn.Linear(n_embd, {rows}, bias=False)": (
-                f"self.{name} = nn.Linear(n_embd, {rows})"
-            )
-            for name, rows in _ROWS.items()
-            if name in names
-        }
-        for names in ({"q_proj", "k_proj", "v_proj"}, set(_ROWS))
+        {_READ: f"_read(q, {_K}, {_V}, lambda scores: _near(scores, {n}))"}
+        for n in (16, 64, 100, 128, 256)
     ),
-    says="GroupedQueryAttention gives a projection a bias.",
-    look="Which parameters does the docstring list?",
+    says="GroupedQueryAttention reads only the last keys of a long text.",
+    look="Which keys does token 299 read?",
 )
 mistake(
-    {"if n_heads % n_kv_heads:": "if n_heads < n_kv_heads:"},
-    says="GroupedQueryAttention raises no ValueError for key heads that cannot be shared evenly.",
-    look="Can six query heads share four key heads?",
+    *(
+        {_READ: f"_read(q, {_K}, {_V}, lambda scores: {c} * (scores / {c}).tanh())"}
+        for c in ("50.0",)
+    ),
+    says="GroupedQueryAttention limits its scores with tanh.",
+    look="What happens between your scores and their softmax?",
+)
+mistake(
+    {_READ: f"_read(q, {_K}, {_V}, weigh=_with_sink)"},
+    says="GroupedQueryAttention has weights that add up to less than 1: something takes a share.",
+    look="What is the sum of the weights of a query? What does the first token read?",
+)
+mistake(
+    *(
+        {_TURN: f"{_TURN}\n        q, k = ({norm} for one in (q, k))"}
+        for norm in (
+            "one * torch.rsqrt(one.square().mean(-1, keepdim=True) + 1e-6)",
+            "one / one.norm(dim=-1, keepdim=True)",
+        )
+    ),
+    says="GroupedQueryAttention norms queries and keys before they are scored.",
+    look="What happens to q and k between their projections and their scores?",
+)
+mistake(
+    {
+        _ROTARY: "RotaryEmbedding(max_seq_len, head_dim // 2, base)",
+        _TURN: "half = q.shape[-1] // 2\n"
+        "        q, k = (torch.cat((self.rotary(one[..., :half], offset), one[..., half:]), -1)"
+        " for one in (q, k))",
+    },
+    says="GroupedQueryAttention rotates only half of each head's features.",
+    look="How wide is a head, and how wide is what you rotate?",
+)
+mistake(
+    {
+        _TURN: "q, k = (self.rotary(torch.cat((one[..., 0::2], one[..., 1::2]), dim=-1), offset)"
+        " for one in (q, k))"
+    },
+    says="GroupedQueryAttention rotates neighboring features together, not those of two halves.",
+    look="Which feature is the partner of feature 0 in lesson 5?",
+)
+mistake(
+    {
+        _SPLIT["q"]: "q = self.q_proj(x)",
+        _SPLIT["k"]: "k = self.k_proj(x)",
+        _TURN: "q, k = split_heads(self.rotary(q, offset), self.n_heads), "
+        "split_heads(self.of_keys(k, offset), self.n_kv_heads)",
+        _ROTARY: "RotaryEmbedding(max_seq_len, n_embd, base)\n"
+        f"        self.of_keys = RotaryEmbedding(max_seq_len, {_OF_KEYS}, base)",
+    },
+    {
+        _SPLIT["q"]: "q = self.q_proj(x)",
+        _SPLIT["k"]: "k = self.k_proj(x)",
+        _TURN: "q, k = self.rotary(q, offset), self.rotary(k, offset)\n        "
+        "q, k = split_heads(q, self.n_heads), split_heads(k, self.n_kv_heads)",
+    },
+    says="GroupedQueryAttention rotates queries and keys before they are split into heads.",
+    look="How wide is what RoPE rotates: a token, or a head of it?",
+)
+mistake(
+    {
+        _SPLIT["q"]: "q = self.q_proj(x).unflatten(-1, (self.n_heads, -1))",
+        _SPLIT["k"]: "k = self.k_proj(x).unflatten(-1, (self.n_kv_heads, -1))",
+        _TURN: f"{_TURN}\n        q, k = q.transpose(1, 2), k.transpose(1, 2)",
+    },
+    says="GroupedQueryAttention rotates along the axis of the heads, not that of the tokens.",
+    look="Which axis does RoPE take for the positions? What is on it at that moment?",
+)
+mistake(
+    {_TURN: "pass"},
+    says="GroupedQueryAttention rotates neither queries nor keys: it cannot see order.",
+    look="Where do positions come in?",
+)
+mistake(
+    {_TURN: "q = self.rotary(q, offset)"},
+    {_TURN: "k = self.rotary(k, offset)"},
+    says="GroupedQueryAttention rotates only one of queries and keys.",
+    look="A score depends on the difference of two angles. Which two?",
+)
+mistake(
+    {_JOIN: _JOIN.replace('cache["k"]', 'self.rotary(cache["k"])')},
+    {
+        _TURN: "pass",
+        "n_repeats = self.n_heads": "q, k = self.rotary(q, offset), self.rotary(k)\n"
+        "        if cache is not None:\n            cache['k'] = k\n"
+        "        n_repeats = self.n_heads",
+    },
+    says="GroupedQueryAttention rotates the keys in its cache again with every piece.",
+    look="Are the keys in your cache rotated already? What happens to them in the next call?",
+)
+mistake(
+    {_KEEP: f"{_KEEP}\n        k = self.rotary(k)"},
+    {_KEEP: f"{_KEEP}\n        q, k = self.rotary(q, offset), self.rotary(k)"},
+    says="GroupedQueryAttention rotates keys twice.",
+    look="How often does a key go through your rotation before it meets a query?",
+)
+mistake(
+    {
+        _COUNTED: "cache['n'] if cache else 0",
+        _JOIN: "k, v = torch.cat((k, k), dim=-2), torch.cat((v, v), dim=-2)",
+        _KEEP: "cache.update(k=k[:, :, -x.shape[1] :], v=v[:, :, -x.shape[1] :])\n"
+        "            cache['n'] = x.shape[1]",
+    },
+    says="GroupedQueryAttention writes a piece into its cache before it is joined, and joins it to "
+    "itself.",
+    look="What does the cache hold at the moment when you join?",
+)
+mistake(
+    {**_TURN_AFTER},
+    says="GroupedQueryAttention joins its keys with the cached ones first, and rotates all of them "
+    "from where the new piece begins.",
+    look="Which position does the oldest key in the cache have?",
+)
+mistake(
+    {
+        _TURN: f"raw, before = k, cache['k'] if cache else k[:, :, :0]\n        {_TURN}",
+        _KEEP: 'cache["k"], cache["v"] = torch.cat((before, raw), dim=-2), v',
+    },
+    says="GroupedQueryAttention keeps keys without their rotation and uses them so later.",
+    look="Are the keys that come out of your cache rotated?",
+)
+mistake(
+    {_KEEP: "cache.setdefault('k', k), cache.setdefault('v', v)"},
+    says="GroupedQueryAttention keeps the first piece only.",
+    look="What should the second call add to the cache?",
+)
+mistake(
+    {
+        _TURN: f"{_TURN}\n        new = k, v",
+        _KEEP: "cache['k'], cache['v'] = new",
+    },
+    says="GroupedQueryAttention keeps the last piece only, and forgets what came before it.",
+    look="After three pieces, how many keys should the cache hold?",
 )
 mistake(
     *(
         {
-            'cache["k"].shape[-2] if cache else 0': 'cache["n"] if cache else 0',
+            _COUNTED: "cache['n'] if cache else 0",
+            _KEEP: f"cache.update(k=k[:, :, -{n}:], v=v[:, :, -{n}:], n=offset + x.shape[1])",
+        }
+        for n in (1, 64, 128, 256)
+    ),
+    says="GroupedQueryAttention forgets the oldest keys of its cache.",
+    look="How many keys should be in the cache after the whole text?",
+)
+mistake(
+    {_JOIN: 'k, v = torch.cat((k, cache["k"]), dim=-2), torch.cat((v, cache["v"]), dim=-2)'},
+    {'torch.cat((cache["k"], k)': 'torch.cat((k, cache["k"])'},
+    {'torch.cat((cache["v"], v)': 'torch.cat((v, cache["v"])'},
+    says="GroupedQueryAttention puts new keys and values before those of the cache.",
+    look="Which keys should come first, for the causal mask to hide the right ones?",
+)
+mistake(
+    {_JOIN: 'k = torch.cat((cache["k"], k), dim=-2)'},
+    {_JOIN: 'v = torch.cat((cache["v"], v), dim=-2)'},
+    says="GroupedQueryAttention joins only one of keys and values to those in the cache.",
+    look="How many keys and how many values does the second piece read?",
+)
+mistake(
+    *({_JOIN: _JOIN.replace("dim=-2", f"dim={axis}")} for axis in (0, 1)),
+    says="GroupedQueryAttention joins new keys and values along another axis than the tokens.",
+    look="Which axis of (B, K, T, D) grows from piece to piece?",
+)
+mistake(
+    *(
+        {_COUNTED: f"{counted} if cache else 0"}
+        for counted in ('cache["k"].shape[0]', 'cache["k"].shape[1]', "1")
+    ),
+    {_COUNTED: "len(cache) if cache else 0"},
+    {
+        _COUNTED: "cache['n'] if cache else 0",
+        _KEEP: f"{_KEEP}\n            cache['n'] = offset + 1",
+    },
+    {
+        _COUNTED: "cache['n'] if cache else 0",
+        _KEEP: f"{_KEEP}\n            cache['n'] = x.shape[1]",
+    },
+    says="GroupedQueryAttention counts something else than the tokens that its cache holds.",
+    look="After pieces of 2 and 1 tokens, at which position does the third piece begin?",
+)
+mistake(
+    {_COUNTED: 'cache["k"].shape[-2] - 1 if cache else 0', "if offset:": "if cache:"},
+    {
+        _COUNTED: 'cache["k"].shape[-2] + 1 if cache else 0',
+        _ROTARY: _ROTARY.replace("len", "len + 1"),
+    },
+    says="GroupedQueryAttention begins a piece one position too early or too late.",
+    look="Five tokens are in the cache. Which positions do they have, and which is the next?",
+)
+mistake(
+    {
+        "self.n_heads, self.n_kv_heads = n_heads, n_kv_heads": "self.n_heads, self.n_kv_heads = "
+        "n_heads, n_kv_heads\n        self.kept = {}",
+        "        offset =": "        if cache is not None:\n            cache = self.kept\n"
+        "        offset =",
+    },
+    says="GroupedQueryAttention keeps keys and values in the module, not in the cache it is given.",
+    look="What happens when two texts are read in turns?",
+)
+
+_shared: dict = {}
+
+mistake(
+    {"cache: dict | None = None": "cache: dict | None = _shared"},
+    says="GroupedQueryAttention has a dict as default, which is made once and kept for all calls.",
+    look="When is the value behind `=` in a signature made?",
+    forget=_shared.clear,
+)
+mistake(
+    *(
+        {
+            _COUNTED: "cache['n'] if cache else 0",
+            "if offset:": "if not offset:",
+            _JOIN: "cache['k'], cache['v'] = (one.new_zeros(*one.shape[:2], "
+            "self.rotary.max_seq_len, one.shape[3]) for one in (k, v))",
+            _KEEP: "cache['n'] = offset + x.shape[1]\n"
+            "            cache['k'][:, :, offset : cache['n']] = k\n"
+            "            cache['v'][:, :, offset : cache['n']] = v\n"
+            "            k, v = cache['k'], cache['v']",
+            _READ: read,
+        }
+        for read in (
+            _READ,
+            f"F.scaled_dot_product_attention(q, {_K}, {_V}, None if x.shape[1] == 1 else "
+            "torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(offset))",
+        )
+    ),
+    says="GroupedQueryAttention reads the empty rows of its cache as if they were keys.",
+    look="How many rows of your cache are filled after one piece? Which are read?",
+)
+mistake(
+    *(
+        {
+            _COUNTED: 'cache["n"] if cache else 0',
             'torch.cat((cache["k"], k), dim=-2)': 'torch.cat((cache["k"][:, :, :offset], k), 2)',
             'torch.cat((cache["v"], v), dim=-2)': 'torch.cat((cache["v"][:, :, :offset], v), 2)',
             _KEEP: f"room = {room} - k.shape[2]\n"
@@ -234,17 +623,145 @@ mistake(
     says="GroupedQueryAttention keeps more room in its cache than max_seq_len positions need.",
     look="How many positions does your cache have room for when the text is complete?",
 )
-inherit(
-    "gpt",
-    "CausalSelfAttention",
-    "GroupedQueryAttention",
+mistake(
+    *(
+        {line: line.replace(", bias=False", "") for name, line in _LAYER.items() if name in names}
+        for names in ({"q_proj"}, {"q_proj", "k_proj", "v_proj"}, {"out_proj"}, set(_LAYER))
+    ),
+    says="GroupedQueryAttention gives a projection a bias.",
+    look="Which parameters does the docstring list?",
+)
+mistake(
+    {_LAYER[name]: _LAYER[name].replace(_OF_KEYS, "n_embd") for name in ("k_proj", "v_proj")},
+    *({_LAYER[name]: _LAYER[name].replace(_OF_KEYS, "n_embd")} for name in ("k_proj", "v_proj")),
+    *(
+        {_LAYER[name]: _LAYER[name].replace(_OF_KEYS, rows) for name in ("k_proj", "v_proj")}
+        for rows in ("n_kv_heads", "head_dim", "n_embd // n_kv_heads")
+    ),
+    {"head_dim = n_embd // n_heads": "head_dim = n_embd // n_kv_heads"},
+    {_LAYER["out_proj"]: "self.out_proj = nn.Linear(n_kv_heads * head_dim, n_embd, bias=False)"},
+    says="GroupedQueryAttention has a projection with another number of rows or columns.",
+    look="How many heads do q_proj, k_proj and v_proj make, and how wide is each?",
+)
+mistake(
     {
-        "attention(q, k, v": f"attention(q, {_K}, {_V}",
-        "** 0.5, k, v)": f"** 0.5, {_K}, {_V})",
-        "**0.5, k, v)": f"**0.5, {_K}, {_V})",
-        "n_embd // n_heads)": "head_dim, base)",
-        "n_embd // n_heads, 1000.0)": "head_dim, base / 10)",
+        _LAYER["q_proj"]: f"self.qkv = nn.Linear(n_embd, n_embd + 2 * {_OF_KEYS}, bias=False)",
+        _LAYER["k_proj"]: "pass",
+        _LAYER["v_proj"]: "pass",
+        _SPLIT["q"]: "n = self.n_heads + 2 * self.n_kv_heads\n        "
+        "q, k, v = split_heads(self.qkv(x), n).split((self.n_heads, *[self.n_kv_heads] * 2), 1)",
+        _SPLIT["k"]: "pass",
+        _SPLIT["v"]: "pass",
     },
+    says="GroupedQueryAttention makes queries, keys and values by one matrix instead of three.",
+    look="Which four parameters does the docstring name?",
+)
+mistake(
+    *(
+        {_SPLIT[one]: _SPLIT[one].replace("n_kv_heads", "n_heads") for one in some}
+        for some in ("kv", "k", "v")
+    ),
+    says="GroupedQueryAttention splits keys or values into H heads instead of K.",
+    look="How many heads do the rows of k_proj make?",
+)
+mistake(
+    {"self.n_heads // self.n_kv_heads": "self.n_kv_heads"},
+    {"self.n_heads // self.n_kv_heads": "self.n_heads"},
+    {_K: "k"},
+    {_V: "v"},
+    {_K: "k", _V: "v"},
+    says="GroupedQueryAttention does not repeat keys and values H / K times each.",
+    look="How many query heads share a key head if there are 6 and 2? How many heads has your k?",
+)
+mistake(
+    *(
+        {
+            _SPLIT[one]: f"{one} = self.{one}_proj(x).reshape(len(x), {n}, x.shape[1], -1)"
+            for one, n in _HEADS_OF.items()
+            if one in some
+        }
+        for some in ("qkv", "q", "kv")
+    ),
+    says="GroupedQueryAttention splits heads by a view alone, which mixes tokens.",
+    look="Which of your functions makes (B, H, T, D) of (B, T, C)?",
+)
+mistake(
+    {_OUT: "self.out_proj(heads.reshape(x.shape))"},
+    says="GroupedQueryAttention merges its heads by a reshape alone, which mixes tokens.",
+    look="Which of your functions makes (B, T, C) of (B, H, T, D)?",
+)
+mistake(
+    {_OUT: "merge_heads(heads)"},
+    says="GroupedQueryAttention leaves out the output projection.",
+    look="Where in forward do you use `out_proj`?",
+)
+mistake(
+    {_OUT: f"x + {_OUT}"},
+    says="GroupedQueryAttention adds x to its result.",
+    look="Which module adds x: attention, or the block around it?",
+)
+mistake(
+    {_SPLIT["v"]: _SPLIT["v"].replace("v_proj", "k_proj")},
+    {_SPLIT["k"]: _SPLIT["k"].replace("k_proj", "v_proj")},
+    {
+        _SPLIT["k"]: _SPLIT["k"].replace("k_proj", "v_proj"),
+        _SPLIT["v"]: _SPLIT["v"].replace("v_proj", "k_proj"),
+    },
+    {_READ: f"causal_attention({_K}, q, {_V})"},
+    says="GroupedQueryAttention takes one of queries, keys and values for another.",
+    look="Which projection makes the queries, which the keys, which the values?",
+)
+mistake(
+    {_READ: f"_read(q, {_K}, {_V}, lambda scores: scores * q.shape[-1] ** 0.5)"},
+    says="GroupedQueryAttention does not divide its scores by √D.",
+    look="How large does a sum of D products become?",
+)
+mistake(
+    *(
+        {
+            _READ: f"(q @ {_K}.mT / q.shape[-1] ** 0.5).masked_fill(torch.ones(q.shape[2], "
+            f"k.shape[2], dtype=torch.bool).{hidden}, -torch.inf).softmax(-1) @ {_V}"
+        }
+        for hidden in (
+            "tril(k.shape[2] - q.shape[2])",
+            "triu(k.shape[2] - q.shape[2])",
+            "triu(2 + k.shape[2] - q.shape[2])",
+        )
+    ),
+    says="GroupedQueryAttention hides other keys than the later ones.",
+    look="Print the mask for three tokens. What does token 0 see, and what does token 2?",
+)
+mistake(
+    {_READ: f"_read(q, {_K}, {_V}, weigh=_with_zeros)"},
+    {
+        _READ: f"_read(q, {_K}, {_V}, weigh=lambda scores: "
+        f"(q @ {_K}.mT / q.shape[-1] ** 0.5).softmax(-1) * scores.isfinite())"
+    },
+    says="GroupedQueryAttention has weights for later keys, or weights that don't add up to 1.",
+    look="What should be masked, scores or weights? And what does a score of 0 become in softmax?",
+)
+mistake(
+    *(
+        {_READ: f"_read(q, {_K}, {_V}, weigh=lambda scores: scores.softmax({axis}))"}
+        for axis in (1, 2)
+    ),
+    says="GroupedQueryAttention takes the softmax along another axis than the keys.",
+    look="Which weights of a score matrix should add up to 1?",
+)
+mistake(
+    {_READ: f"causal_attention(q / self.n_heads**0.5, {_K}, {_V})"},
+    says="GroupedQueryAttention divides its scores by √C in all.",
+    look="How many products does one score sum up, C or D?",
+)
+mistake(
+    {_READ: f"causal_attention(q / q.shape[-1] ** 0.5, {_K}, {_V})"},
+    says="GroupedQueryAttention divides its scores by √D twice.",
+    look="What does causal_attention do to the scores already?",
+)
+mistake(
+    *({_ROTARY: f"RotaryEmbedding({n}, head_dim, base)"} for n in (128, 256)),
+    says="GroupedQueryAttention has room for another number of positions than max_seq_len.",
+    look="Which number of positions does your rotation get?",
 )
 alternative(
     {
@@ -296,10 +813,52 @@ class with_an_axis_for_the_group(nn.Module):
         return self.out_proj(merge_heads((weights @ v[:, :, None]).flatten(1, 2)))
 
 
+@alternative
+class by_complex_numbers(nn.Module):
+    """Each pair is a complex number, turned by e ** (i angle); heads stay behind the tokens."""
+
+    def __init__(self, n_embd, n_heads, n_kv_heads, max_seq_len, base=10000.0):
+        super().__init__()
+        if n_embd % n_heads or n_heads % n_kv_heads:
+            raise ValueError(f"{n_embd} features, {n_heads} heads and {n_kv_heads} do not go up")
+        self.q_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.k_proj = nn.Linear(n_embd, n_kv_heads * (n_embd // n_heads), bias=False)
+        self.v_proj = nn.Linear(n_embd, n_kv_heads * (n_embd // n_heads), bias=False)
+        self.out_proj = nn.Linear(n_embd, n_embd, bias=False)
+        self.width, self.n_repeats = n_embd // n_heads, n_heads // n_kv_heads
+        rates = base ** (-torch.arange(0, self.width, 2) / self.width)
+        angles = torch.outer(torch.arange(max_seq_len).float(), rates)
+        self.turns = torch.polar(torch.ones_like(angles), angles)
+
+    def forward(self, x, cache=None):
+        start = cache.get("read", 0) if cache is not None else 0
+        turns = self.turns[start : start + x.shape[1], None]  # (T, 1, D / 2)
+        q, k, v = (
+            project(x).unflatten(-1, (-1, self.width))  # (B, T, heads, D)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q, k = (torch.complex(*one.chunk(2, dim=-1)) * turns for one in (q, k))
+        q, k = (torch.cat((one.real, one.imag), dim=-1) for one in (q, k))
+        if cache is not None:
+            pieces = cache.setdefault("pieces", [])
+            pieces.append((k, v))
+            k, v = (torch.cat(parts, dim=1) for parts in zip(*pieces, strict=True))
+            cache["read"] = k.shape[1]
+        k, v = (one.repeat_interleave(self.n_repeats, dim=2).transpose(1, 2) for one in (k, v))
+        seen = torch.ones(x.shape[1], k.shape[2], dtype=torch.bool).tril(start)
+        heads = F.scaled_dot_product_attention(q.transpose(1, 2), k, v, attn_mask=seen)
+        return self.out_proj(heads.transpose(1, 2).flatten(2))
+
+
 mistake, alternative, error = entries("GatedMLP")
 
 _GATED = "F.silu(self.gate(x)) * self.up(x)"
 _FIRST = "self.gate = nn.Linear(n_embd, n_hidden, bias=False)"
+_LAYERS = [
+    _FIRST,
+    _FIRST.replace("gate", "up"),
+    "self.down = nn.Linear(n_hidden, n_embd, bias=False)",
+]
 
 mistake(
     {_GATED: "self.gate(x) * F.silu(self.up(x))"},
@@ -335,6 +894,9 @@ mistake(
 )
 mistake(
     {_GATED: "F.silu(self.gate(x))"},
+    {_GATED: "self.gate(x)"},
+    {_GATED: "F.silu(self.gate(x)) * self.gate(x)"},
+    {_GATED: "F.silu(self.gate(x)) ** 2"},
     says="GatedMLP never uses `up`.",
     look="How many of the three layers does the forward pass use?",
 )
@@ -347,10 +909,87 @@ mistake(
                 for size in (8, 16, 32, 64, 128, 256)
             ),
             "int(2 * n_hidden / 3)",
+            "2 * n_hidden",
+            "4 * n_embd",
         )
     ),
     says="GatedMLP makes its hidden layers wider or narrower than `n_hidden`.",
     look="Who decides how wide the hidden layers are?",
+)
+mistake(
+    {_GATED: "F.silu(self.gate(x)) + self.up(x)"},
+    {_GATED: "F.silu(self.gate(x)) - self.up(x)"},
+    says="GatedMLP adds or subtracts the two branches instead of multiplying them.",
+    look="How does a gate of 0 keep a feature from passing?",
+)
+mistake(
+    {_GATED: "F.silu(self.gate(x)) * F.silu(self.up(x))"},
+    says="GatedMLP applies silu to both branches.",
+    look="How often is silu in the formula?",
+)
+mistake(
+    {_GATED: "self.gate(x) * self.up(x)"},
+    says="GatedMLP applies no silu at all.",
+    look="What should a gate of -10 let pass?",
+)
+mistake(
+    {_GATED: "F.silu(self.up(x))"},
+    {_GATED: "self.up(x)"},
+    says="GatedMLP never uses `gate`.",
+    look="How many of the three layers does the forward pass use?",
+)
+mistake(
+    {f"self.down({_GATED})": "F.silu(self.down(self.gate(x) * self.up(x)))"},
+    {f"self.down({_GATED})": f"F.silu(self.down({_GATED}))"},
+    says="GatedMLP applies silu to what comes out of `down`.",
+    look="What exactly goes through silu?",
+)
+mistake(
+    {_GATED: "self.gate(x) * torch.sigmoid(1.702 * self.gate(x)) * self.up(x)"},
+    {"F.silu(self.gate(x))": "F.gelu(self.gate(x), approximate='tanh')"},
+    {"F.silu(self.gate(x))": "F.relu(self.gate(x)).square()"},
+    {"F.silu(self.gate(x))": "self.gate(x).tanh()"},
+    {"F.silu(self.gate(x))": "F.softplus(self.gate(x))"},
+    {"F.silu(self.gate(x))": "F.mish(self.gate(x))"},
+    {"F.silu(self.gate(x))": "F.hardswish(self.gate(x))"},
+    {"F.silu(self.gate(x))": "F.elu(self.gate(x))"},
+    {"F.silu(self.gate(x))": "F.leaky_relu(self.gate(x))"},
+    {"F.silu(self.gate(x))": "F.softmax(self.gate(x), dim=-1)"},
+    {_GATED: "-F.silu(-self.gate(x)) * self.up(x)"},
+    says="GatedMLP has another function than silu at its gate.",
+    look="What does your function make of 2 and of -2? silu makes 1.76 and -0.24.",
+)
+mistake(
+    *(
+        {line: line.replace(", bias=False", "") for line in lines}
+        for lines in (_LAYERS, _LAYERS[:2], _LAYERS[2:])
+    ),
+    says="GatedMLP gives a layer a bias.",
+    look="Which parameters does the docstring list?",
+)
+mistake(
+    {
+        line: line.replace("Linear(n_embd, n_hidden", "Linear(n_hidden, n_embd")
+        for line in _LAYERS[:2]
+    },
+    {_LAYERS[2]: _LAYERS[2].replace("n_hidden, n_embd", "n_embd, n_hidden")},
+    {_LAYERS[2]: _LAYERS[2].replace("n_hidden, n_embd", "n_hidden, n_hidden")},
+    says="GatedMLP swaps the two widths of a layer.",
+    look="Which layers widen, and which one narrows? What comes first in nn.Linear?",
+)
+mistake(
+    {
+        _LAYERS[0]: "self.gate = nn.Linear(n_embd, 2 * n_hidden, bias=False)",
+        _LAYERS[1]: "pass",
+        _GATED: "F.silu(self.gate(x).chunk(2, -1)[0]) * self.gate(x).chunk(2, -1)[1]",
+    },
+    says="GatedMLP makes gate and up by one layer instead of two.",
+    look="Which parameters does the docstring list?",
+)
+mistake(
+    {_GATED: f"F.dropout({_GATED}, 0.1, self.training)"},
+    says="GatedMLP drops some of its numbers at random in training.",
+    look="Does a second call give the same?",
 )
 alternative({_GATED: "self.gate(x) * torch.sigmoid(self.gate(x)) * self.up(x)"})
 alternative({_GATED: "nn.SiLU()(self.gate(x)).mul(self.up(x))"})
@@ -373,6 +1012,21 @@ mistake, alternative, error = entries("Llama")
 _ATTEND = "x = x + block.attention(block.norm1(x), cache)"
 _MLP = "x = x + block.mlp(block.norm2(x))"
 _NORM = "self.norm = RMSNorm(n_embd, eps)"
+_LOGITS = "tied_logits(self.norm(x), self.tokens.weight)"
+_ROWS = "x = self.tokens(ids)"
+_EACH = "caches or [None] * len(self.blocks)"
+_HEADS = "GroupedQueryAttention(n_embd, n_heads, n_kv_heads, max_seq_len, base)"
+_GATE = "block.mlp = GatedMLP(n_embd, n_hidden)"
+_NORMS = [f"block.{norm} = RMSNorm(n_embd, eps)" for norm in ("norm1", "norm2")]
+
+
+class _Still(RotaryEmbedding):
+    """A rotation by nothing, which still refuses too many positions."""
+
+    def forward(self, x, offset=0):
+        super().forward(x, offset)
+        return x
+
 
 mistake(
     {
@@ -384,31 +1038,30 @@ mistake(
     common=True,
 )
 mistake(
+    {_ATTEND: "x = x + block.norm1(block.attention(x, cache))"},
+    {_MLP: "x = x + block.norm2(block.mlp(x))"},
+    says="Llama norms what a part gives instead of what it gets.",
+    look="What goes through norm1: the input of attention, or its output?",
+)
+mistake(
     {
-        "self.norm = RMSNorm(n_embd, eps)": (
-            "self.norm = RMSNorm(n_embd, eps)\n"
-            "        self.output = nn.Linear(n_embd, vocab_size, bias=False)"
-        ),
-        "tied_logits(self.norm(x), self.tokens.weight)": "self.output(self.norm(x))",
+        _NORM: f"{_NORM}\n        self.output = nn.Linear(n_embd, vocab_size, bias=False)",
+        _LOGITS: "self.output(self.norm(x))",
     },
     says="Llama has a separate output table instead of using the token table twice.",
     look="How many tables (V, C) are among the published weights?",
     common=True,
 )
 mistake(
-    {"n_kv_heads, max_seq_len, base)": "n_kv_heads, max_seq_len)"},
+    {_HEADS: _HEADS.replace(", base", "")},
     says="Llama does not pass `base` on to its attention.",
     look="Which part rotates, and with which base?",
     common=True,
 )
 mistake(
-    {"block.norm1 = RMSNorm(n_embd, eps)": "block.norm1 = RMSNorm(n_embd)"},
-    {"block.norm2 = RMSNorm(n_embd, eps)": "block.norm2 = RMSNorm(n_embd)"},
-    {"self.norm = RMSNorm(n_embd, eps)": "self.norm = RMSNorm(n_embd)"},
-    {
-        f"block.{norm} = RMSNorm(n_embd, eps)": f"block.{norm} = RMSNorm(n_embd)"
-        for norm in ("norm1", "norm2")
-    },
+    *({norm: norm.replace(", eps", "") for norm in some} for some in ([_NORM], _NORMS)),
+    *({norm: norm.replace(", eps", "")} for norm in _NORMS),
+    {norm: norm.replace(", eps", "") for norm in [*_NORMS, _NORM]},
     says="Llama does not pass `eps` on to all of its norms.",
     look="How many norms are there, and which eps do they have?",
 )
@@ -418,20 +1071,241 @@ mistake(
     look="What does `[block] * 3` hold?",
 )
 mistake(
-    {"block.norm2 = RMSNorm(n_embd, eps)": "block.norm2 = block.norm1"},
+    {"nn.ModuleList()": "[]"},
+    says="Llama keeps its blocks in a plain list, where PyTorch does not see them.",
+    look="Are the parameters of the blocks among those of the model?",
+)
+mistake(
+    {"range(n_layers)": "range(n_layers - 1)"},
+    {"range(n_layers)": "range(n_layers + 1)"},
+    {"range(n_layers)": "range(1)"},
+    says="Llama has another number of blocks than n_layers.",
+    look="How many blocks are made?",
+)
+mistake(
+    {_NORMS[1]: "block.norm2 = block.norm1"},
     says="Llama has one norm for both parts of a block.",
     look="How many numbers do two norms have?",
 )
-inherit("gpt", "GPT", "Llama", {"self.norm = nn.LayerNorm(n_embd)": _NORM})
-inherit(
-    "gpt",
-    "Block",
-    "Llama",
+mistake(
+    {"block.mlp(block.norm2(x))": "block.mlp(block.norm1(x))"},
+    {"block.attention(block.norm1(x), cache)": "block.attention(block.norm2(x), cache)"},
     {
-        **{f"self.{part}": f"block.{part}" for part in ("norm1", "norm2", "attention", "mlp")},
-        "return ": "x = ",
-        "\n        ": "\n            ",
+        "block.mlp(block.norm2(x))": "block.mlp(block.norm1(x))",
+        "block.attention(block.norm1(x), cache)": "block.attention(block.norm2(x), cache)",
     },
+    says="Llama takes one of the two norms of a block for the other.",
+    look="Which part does norm1 come before, and which part norm2?",
+)
+mistake(
+    {"block.attention(block.norm1(x), cache)": "block.attention(x, cache)"},
+    {"block.mlp(block.norm2(x))": "block.mlp(x)"},
+    says="Llama leaves out a norm.",
+    look="What does each of the two parts of a block get?",
+)
+mistake(
+    {"self.norm(x)": "x"},
+    {_NORM: "pass", "self.norm(x)": "x"},
+    says="Llama forgets the norm after the last block.",
+    look="What happens between the last block and the table?",
+    common=True,
+)
+mistake(
+    {_ATTEND: "x = block.attention(block.norm1(x), cache)"},
+    {_MLP: "x = block.mlp(block.norm2(x))"},
+    says="Llama forgets a residual: a part replaces what came in instead of adding to it.",
+    look="Which x is added to what a part gives?",
+)
+mistake(
+    {_ATTEND: "x = block.norm1(x)\n            x = x + block.attention(x, cache)"},
+    {_MLP: "x = block.norm2(x)\n            x = x + block.mlp(x)"},
+    says="Llama adds to the normed x instead of to x itself.",
+    look="Which x is added to what a part gives: the normed one?",
+)
+mistake(
+    {
+        _ATTEND: "found = block.attention(block.norm1(x), cache)",
+        _MLP: "x = x + found + block.mlp(block.norm2(x))",
+    },
+    {_ATTEND: "h = block.norm1(x)", _MLP: "x = x + block.attention(h, cache) + block.mlp(h)"},
+    says="Llama gives attention and mlp the same x, side by side instead of one after the other.",
+    look="What is in x when the mlp gets it?",
+)
+mistake(
+    {
+        _ATTEND: "y = x + block.attention(block.norm1(x), cache)",
+        _MLP: "x = x + block.mlp(block.norm2(y))",
+    },
+    says="Llama loses what attention found, except for what the mlp makes of it.",
+    look="To what does the second sum add?",
+)
+mistake(
+    {_ATTEND: _MLP, _MLP: _ATTEND},
+    says="Llama has the mlp first and attention second.",
+    look="Which part of a block comes first?",
+)
+mistake(
+    {_ATTEND: "pass"},
+    {_MLP: "pass"},
+    says="Llama leaves out attention or the mlp.",
+    look="How often is something added to x in a block?",
+)
+mistake(
+    *(
+        {
+            _NORM: f"{_NORM}\n        for number, block in enumerate(self.blocks):\n"
+            f"            if {which}:\n                block.attention.rotary.__class__ = _Still"
+        }
+        for which in ("number % 4 == 3", "number % 4 != 3", "number % 2", "number")
+    ),
+    says="Llama has blocks that rotate nothing.",
+    look="In which blocks are queries and keys rotated?",
+)
+mistake(
+    {_LOGITS: f"30.0 * ({_LOGITS} / 30.0).tanh()"},
+    says="Llama limits its logits with tanh.",
+    look="What happens to the products with the table?",
+)
+mistake(
+    {_EACH: "caches[:1] * len(self.blocks) if caches else [None] * len(self.blocks)"},
+    says="Llama lets all its blocks share one cache.",
+    look="How many dicts are in `caches`, and which block gets which?",
+)
+mistake(
+    {_EACH: "caches or [{}] * len(self.blocks)"},
+    says="Llama makes one cache for all its blocks where none are given.",
+    look="What does `[{}] * 3` hold?",
+)
+mistake(
+    {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
+    {_EACH: "[None] * len(self.blocks)"},
+    {"(block.norm1(x), cache)": "(block.norm1(x))"},
+    says="Llama does not hand each block its cache.",
+    look="Which blocks have attention, and which of them get a cache?",
+)
+mistake(
+    {
+        _ROWS: "if caches is None:\n            caches = self.__dict__.setdefault('kept', "
+        "[{} for _ in self.blocks])\n        x = self.tokens(ids)"
+    },
+    says="Llama remembers texts that were read without caches.",
+    look="Does a second call with the same ids give the same?",
+)
+mistake(
+    {"TokenEmbedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd)"},
+    says="Llama has a table of tokens that starts larger than N(0, 0.02²).",
+    look="Which class of lesson 1 should `tokens` be?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS}.softmax(dim=-1)"},
+    {_LOGITS: f"{_LOGITS}.log_softmax(dim=-1)"},
+    {_LOGITS: f"{_LOGITS}.sigmoid()"},
+    says="Llama returns probabilities or their logarithms instead of logits.",
+    look="What do `next_token_loss` and `generate` expect?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS}[:, -1:]"},
+    {_LOGITS: f"{_LOGITS}[:, -1]"},
+    {_LOGITS: f"{_LOGITS} if self.training else {_LOGITS}[:, -1:]"},
+    says="Llama returns the logits of the last position only.",
+    look="How many positions should have logits?",
+)
+mistake(
+    {_LOGITS: "self.norm(x)"},
+    says="Llama returns what the last norm gives, without the product with the table.",
+    look="What is the last axis of your result: C or V?",
+)
+mistake(
+    {_LOGITS: f"{_LOGITS} / x.shape[-1] ** 0.5"},
+    says="Llama scales its logits by √C.",
+    look="What happens to the products with the table?",
+)
+mistake(
+    {
+        _ATTEND: "y = x + block.attention(block.norm1(x), cache)",
+        _MLP: "x = x + y + block.mlp(block.norm2(y))",
+    },
+    says="Llama adds to each block what came in, as the block itself does.",
+    look="How often is x added to what a block's two parts give?",
+)
+mistake(
+    *({"zip(self.blocks": f"zip(self.blocks[:{n}]", ", strict=True": ""} for n in (1, 5)),
+    says="Llama goes through the first of its blocks only.",
+    look="Which blocks does your loop reach?",
+)
+mistake(
+    {_ROWS: f"{_ROWS}\n        x = x * x.shape[-1] ** 0.5"},
+    says="Llama multiplies the rows of its table by √C.",
+    look="What comes in as x?",
+)
+mistake(
+    {
+        _NORM: f"{_NORM}\n        self.positions = nn.Embedding(max_seq_len, n_embd)",
+        _ROWS: f"{_ROWS} + self.positions.weight[: ids.shape[1]]",
+    },
+    {_ROWS: f"{_ROWS} + torch.arange(ids.shape[1])[:, None]"},
+    says="Llama adds positions to the rows of its table, although RoPE is there.",
+    look="How many tables does it have, and what tells it where a token is?",
+)
+mistake(
+    {_ROWS: "x = self.norm(self.tokens(ids))", "self.norm(x)": "x"},
+    says="Llama norms the rows before the blocks.",
+    look="Where is `norm`: before the blocks or after them?",
+)
+mistake(
+    {_MLP: f"{_MLP}\n            x = self.norm(x)", "self.norm(x)": "x"},
+    says="Llama norms after every block with the last norm.",
+    look="How often is the last norm used?",
+)
+mistake(
+    {_ROWS: "x = self.tokens(ids[:, -128:])"},
+    {_ROWS: "x = self.tokens(ids[:, -256:])"},
+    says="Llama cuts off the beginning of a long text.",
+    look="How many logits should come back, and what should happen if there are too many tokens?",
+)
+mistake(
+    {_HEADS: _HEADS.replace("max_seq_len", "4 * max_seq_len")},
+    {_HEADS: _HEADS.replace("max_seq_len", "8192")},
+    {_ROWS: "x = self.tokens(ids[:, -self.max_seq_len :])"},
+    says="Llama does not refuse more than max_seq_len tokens.",
+    look="How many positions does your attention have, and what happens to a text with one more?",
+)
+mistake(
+    {_HEADS: _HEADS.replace("n_kv_heads", "n_heads")},
+    {_HEADS: _HEADS.replace("n_heads, n_kv_heads", "n_kv_heads, n_kv_heads")},
+    {_HEADS: _HEADS.replace("n_heads, n_kv_heads", "n_kv_heads, n_heads")},
+    {_HEADS: _HEADS.replace("max_seq_len, base", "max_seq_len, eps")},
+    {_GATE: "block.mlp = GatedMLP(n_embd, 4 * n_embd)"},
+    {_GATE: "block.mlp = GatedMLP(n_hidden, n_embd)"},
+    says="Llama gives a part of its blocks other arguments than it should.",
+    look="Which arguments do your attention and your mlp get, and in which order?",
+)
+mistake(
+    {
+        _GATE: "block.mlp = nn.Sequential(nn.Linear(n_embd, n_hidden, bias=False), nn.GELU(), "
+        "nn.Linear(n_hidden, n_embd, bias=False))"
+    },
+    says="Llama has the mlp of lesson 8, without a gate.",
+    look="Which three weights does an mlp have here?",
+)
+mistake(
+    *(
+        {old: old.replace("RMSNorm(n_embd, eps)", new) for old in [*_NORMS, _NORM]}
+        for new in ("nn.LayerNorm(n_embd, eps)", "nn.LayerNorm(n_embd, eps, bias=False)")
+    ),
+    {old: old.replace("RMSNorm", "nn.LayerNorm") for old in _NORMS},
+    says="Llama has layer norms instead of RMSNorms.",
+    look="Which norm does this lesson write?",
+)
+mistake(
+    {
+        _ATTEND: "last = x + block.attention(block.norm1(x), cache)",
+        _MLP: "last = last + block.mlp(block.norm2(last))",
+        "self.norm(x)": "self.norm(last)",
+    },
+    {_LOGITS: "tied_logits(self.norm(self.tokens(ids)), self.tokens.weight)"},
+    says="Llama does not hand what a block found to the next one.",
+    look="Which x goes into the second block?",
 )
 alternative(
     {"tied_logits(self.norm(x), self.tokens.weight)": "self.norm(x) @ self.tokens.weight.T"}
@@ -486,8 +1360,9 @@ class with_dictionaries_of_parts(nn.Module):
 
 mistake, alternative, error = entries("weights_from_gguf")
 
-_HEADS = 'heads = {"attn_q": n_heads, "attn_k": n_kv_heads}'
+_OF_HEADS = 'heads = {"attn_q": n_heads, "attn_k": n_kv_heads}'
 _REORDERED = "interleaved_to_half(tensor, heads[part]) if part in heads else tensor"
+_REFUSE = 'raise ValueError(f"no weight of a Llama is called {name!r}")'
 
 mistake(
     {_REORDERED: "tensor"},
@@ -496,31 +1371,91 @@ mistake(
     common=True,
 )
 mistake(
-    {_HEADS: 'heads = {"attn_q": n_heads, "attn_k": n_heads}'},
+    {_OF_HEADS: 'heads = {"attn_q": n_heads, "attn_k": n_heads}'},
     says="weights_from_gguf reorders the rows of k with the heads of q.",
     look="How many heads do the rows of attn_k belong to?",
     common=True,
 )
 mistake(
-    {_HEADS: 'heads = {"attn_q": n_heads, "attn_k": n_kv_heads, "attn_v": n_kv_heads}'},
+    {_OF_HEADS: 'heads = {"attn_q": n_heads, "attn_k": n_kv_heads, "attn_v": n_kv_heads}'},
     says="weights_from_gguf reorders the rows of v as well, which nothing rotates.",
     look="Which two weights feed the rotation?",
     common=True,
 )
 mistake(
-    {_HEADS: 'heads = {"attn_q": n_heads}'},
-    says="weights_from_gguf reorders the rows of q only.",
+    {_OF_HEADS: 'heads = {"attn_q": n_heads}'},
+    {_OF_HEADS: 'heads = {"attn_k": n_kv_heads}'},
+    says="weights_from_gguf reorders the rows of only one of q and k.",
     look="Which two weights feed the rotation?",
 )
 mistake(
-    {_HEADS: 'heads = {"attn_q": n_heads, "attn_k": 1}'},
+    {_OF_HEADS: 'heads = {"attn_q": n_heads, "attn_k": 1}'},
     says="weights_from_gguf reorders the rows of k as if they were one head.",
     look="How many heads do the rows of attn_k belong to?",
 )
 mistake(
-    {'raise ValueError(f"no weight of a Llama is called {name!r}")': "continue"},
-    says="weights_from_gguf skips a name it does not know without a word.",
-    look="What would a model be worth whose weights are partly missing?",
+    {_OF_HEADS: 'heads = {"attn_q": 1, "attn_k": 1}'},
+    {_OF_HEADS: 'heads = {"attn_q": 1, "attn_k": n_kv_heads}'},
+    {_OF_HEADS: 'heads = {"attn_q": n_kv_heads, "attn_k": n_heads}'},
+    {_OF_HEADS: 'heads = {"attn_q": n_kv_heads, "attn_k": n_kv_heads}'},
+    says="weights_from_gguf reorders the rows of q with another number of heads than H.",
+    look="How many heads do the rows of attn_q belong to? What should happen to those of attn_k?",
+)
+mistake(
+    {_OF_HEADS: 'heads = {"attn_q": n_heads, "attn_k": n_kv_heads, "attn_output": n_heads}'},
+    {_OF_HEADS: 'heads = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), n_heads)'},
+    {_OF_HEADS: 'heads = {"attn_v": n_kv_heads}'},
+    says="weights_from_gguf reorders rows that nothing rotates.",
+    look="Which two weights feed the rotation?",
+)
+mistake(
+    {_REORDERED: "interleaved_to_half(tensor.T, heads[part]).T if part in heads else tensor"},
+    {_REORDERED: "tensor.T if part in heads else tensor"},
+    {_REORDERED: "tensor.T if tensor.dim() == 2 else tensor"},
+    {_REORDERED: "interleaved_to_half(tensor, heads[part]).T if part in heads else tensor.T"},
+    says="weights_from_gguf transposes weights, or reorders columns instead of rows.",
+    look="What is on the rows of a weight (rows, columns), and what on its columns?",
+)
+mistake(
+    {_REFUSE: "continue"},
+    {_REFUSE: "weights[name] = tensor"},
+    {_REFUSE: "print('unknown', name)"},
+    {_REFUSE: "return weights"},
+    {r'\.weight", name': r'\.\w+", name'},
+    *(
+        {
+            "for name, tensor in tensors.items():": "for name, tensor in tensors.items():\n"
+            f"        if {which}:\n            continue"
+        }
+        for which in ("'rope' in name", "not name.endswith('.weight')", "name[0] in 'or'")
+    ),
+    says="weights_from_gguf raises no ValueError for some name that it does not know.",
+    look="What does your code do with `output.weight`, `rope_freqs.weight`, `blk.0.attn_q.bias`?",
+    common=True,
+)
+mistake(
+    {_REFUSE: "raise KeyError(name)"},
+    {_REFUSE: "raise NameError(name)"},
+    {_REFUSE: "raise AssertionError(name)"},
+    {_REFUSE: "raise RuntimeError(name)"},
+    {_REFUSE: "raise Exception(name)"},
+    says="weights_from_gguf raises another error than ValueError for a name that it does not know.",
+    look="Which exception does the docstring name?",
+)
+mistake(
+    *(
+        {"reordered\n": f"{one}\n", "= tensor\n": f"= {other}\n"}
+        for one, other in (
+            ("reordered.half()", "tensor.half()"),
+            ("reordered.bfloat16()", "tensor.bfloat16()"),
+            ("reordered.half()", "tensor"),
+            ("reordered.bfloat16()", "tensor"),
+            ("reordered.half().float()", "tensor.half().float()"),
+            ("reordered.double()", "tensor.double()"),
+        )
+    ),
+    says="weights_from_gguf returns weights in another precision than they came in.",
+    look="Which dtype do the weights have before, and which afterwards?",
 )
 mistake(
     {r"blk\.(\d+)": r"blk\.(\d)"},
@@ -561,19 +1496,6 @@ mistake(
     look="What does the caller's dict hold after the call?",
 )
 mistake(
-    {r'\.weight", name': r'\.\w+", name'},
-    says="weights_from_gguf takes every name that ends otherwise, as `.bias`, for a weight.",
-    look="How does each name end that the docstring lists?",
-)
-mistake(
-    {
-        '"output_norm.weight": "norm.weight"}': '"output_norm.weight": "norm.weight", '
-        '"output.weight": "output.weight"}'
-    },
-    says="weights_from_gguf translates `output.weight`, the table of another kind of model.",
-    look="Which tables does the docstring list?",
-)
-mistake(
     {r"blk\.(\d+)": r"blk\.(\d)\d*"},
     says="weights_from_gguf reads only the first digit of a block's number: 10 becomes 1.",
     look="How many blocks does SmolLM2 have, and which number has two digits?",
@@ -587,6 +1509,40 @@ mistake(
     look="Which of the two goes through silu in the file's model?",
 )
 mistake(
+    {
+        '.{parts[part]}.weight"': '.{parts[part]}"',
+        '"norm.weight"}': '"norm"}',
+        '"tokens.weight"': '"tokens"',
+    },
+    {'.{parts[part]}.weight"': '.{parts[part]}"'},
+    {'"norm.weight"}': '"norm"}', '"tokens.weight"': '"tokens"'},
+    {"blocks.{number}": "blocks.{int(number) + 1}"},
+    {"blocks.{number}": "blocks.{int(number) - 1}"},
+    {'f"blocks.{number}': 'f"blk.{number}'},
+    {'f"blocks.{number}': 'f"block.{number}'},
+    {'f"blocks.{number}': 'f"layers.{number}'},
+    {'f"blocks.{number}': 'f"{number}'},
+    *(
+        {f'"{old}': f'"{new}'}
+        for old, new in (
+            ("attention.out_proj", "attention.o_proj"),
+            ("attention.out_proj", "attention.output_proj"),
+            ("tokens.weight", "tokens.embedding.weight"),
+            ("tokens.weight", "tok_emb.weight"),
+            ("tokens.weight", "token_embd.weight"),
+            ("norm.weight", "output_norm.weight"),
+            ("norm1", "attention_norm"),
+        )
+    ),
+    {
+        '"attention.q_proj"': '"attention.q"',
+        '"attention.k_proj"': '"attention.k"',
+        '"attention.v_proj"': '"attention.v"',
+    },
+    says="weights_from_gguf gives weights other names than the docstring's list.",
+    look="Print the names that your result has, and those of the parameters of a Llama.",
+)
+mistake(
     {'"attn_norm": "norm1"': '"attn_norm": "norm2"', '"ffn_norm": "norm2"': '"ffn_norm": "norm1"'},
     says="weights_from_gguf mixes up the two norms of a block.",
     look="Which part does norm1 come before?",
@@ -594,8 +1550,8 @@ mistake(
 
 
 @mistake(
-    says="weights_from_gguf replaces parts of names, and lets names through that it does not know.",
-    look="Which part of your code refuses `blk.0.attn_qkv.weight`?",
+    says="weights_from_gguf raises no ValueError for some name that it does not know.",
+    look="What does your code do with `output.weight`, `rope_freqs.weight`, `blk.0.attn_q.bias`?",
 )
 def by_replacing_parts(tensors, n_heads, n_kv_heads):
     parts = {
@@ -670,18 +1626,55 @@ alternative(
 mistake, alternative, error = entries("loss_by_position")
 
 _LOGITS = "logits = model(ids)[:, :-1].transpose(1, 2)"
-_LOSSES = 'F.cross_entropy(logits, ids[:, 1:].long(), reduction="none")'
+_LOSSES = 'F.cross_entropy(logits, ids[:, 1:], reduction="none")'
 
 mistake(
-    {"model(ids)[:, :-1]": "model(ids)", "ids[:, 1:].long()": "ids.long()"},
+    {"model(ids)[:, :-1]": "model(ids)", "ids[:, 1:]": "ids"},
     {"model(ids)[:, :-1]": "model(ids)[:, 1:]"},
     {"ids[:, 1:]": "ids[:, :-1]"},
-    says="loss_by_position asks for the token that was just read instead of the next one.",
+    {"model(ids)[:, :-1]": "model(ids)[:, 1:]", "ids[:, 1:]": "ids[:, :-1]"},
+    says="loss_by_position asks for a token that was read already instead of the next one.",
     look="Which id are the logits at t about?",
     common=True,
 )
 mistake(
+    *(
+        {"model(ids)": f"torch.cat([model(piece) for piece in ids.split({n}, dim=1)], dim=1)"}
+        for n in (1, 2, 16, 32, 64, 100, 128, 256, "max(1, ids.shape[1] // 2)")
+    ),
+    *(
+        {
+            "model(ids)": "torch.stack([model(ids[:, max(0, t - "
+            f"{n}) : t + 1])[:, -1] for t in range(ids.shape[1])], dim=1)"
+        }
+        for n in (1, 16, 32, 64, 128)
+    ),
+    says="loss_by_position lets the model read less than all that comes before a position.",
+    look="How many tokens has the model read when it guesses the last one?",
+    common=True,
+)
+mistake(
+    {"model(ids)": "model(ids.flip(1)).flip(1)"},
+    {"model(ids)": "model(ids.flip(1))"},
+    says="loss_by_position lets the model read the text backwards.",
+    look="Which token does the model read first?",
+)
+mistake(
+    {"model(ids)": "model(ids.reshape(1, -1)).reshape(*ids.shape, -1)"},
+    {"model(ids)": "model(ids.T.reshape(1, -1)).reshape(*ids.shape, -1)"},
+    {"model(ids)": "model(ids.T).transpose(0, 1)"},
+    says="loss_by_position mixes the texts: the model reads them as if they were one.",
+    look="What has the model read before the first token of the second text?",
+)
+mistake(
+    {"model(ids)[:, :-1]": "model(ids[:, 1:])"},
+    {"model(ids)[:, :-1]": "model(ids[:, 1:].contiguous().roll(1, 1))"},
+    says="loss_by_position lets the model read other tokens than those before a position.",
+    look="Which tokens does the model read, and which one does it guess from them?",
+)
+mistake(
     {"losses.mean(dim=0)": "losses.mean()"},
+    {', reduction="none"': "", "losses.mean(dim=0)": "losses"},
     says="loss_by_position averages over the positions too, which leaves one number.",
     look="Over which axis do you average?",
     common=True,
@@ -690,6 +1683,70 @@ mistake(
     {"losses.mean(dim=0)": "losses.sum(dim=0)"},
     says="loss_by_position adds the losses of the texts instead of averaging them.",
     look="What should two equal texts give?",
+)
+mistake(
+    {"losses.mean(dim=0)": "losses.mean(dim=1)"},
+    {"losses.mean(dim=0)": "losses.mean(dim=-1, keepdim=True)"},
+    says="loss_by_position averages over the positions and keeps the texts.",
+    look="How many numbers should come back: one for each text, or one for each position?",
+)
+mistake(
+    {"losses.mean(dim=0)": "losses"},
+    {"losses.mean(dim=0)": "losses[0]"},
+    {"losses.mean(dim=0)": "losses[-1]"},
+    {"losses.mean(dim=0)": "losses.median(dim=0).values"},
+    says="loss_by_position takes no mean over the texts.",
+    look="What should come back for two texts?",
+)
+mistake(
+    {".transpose(1, 2)": ""},
+    {".transpose(1, 2)": ".reshape(len(ids), -1, ids.shape[1] - 1)"},
+    {".transpose(1, 2)": ".transpose(0, 1)"},
+    says="loss_by_position gives cross_entropy its logits with the axes in the wrong order.",
+    look="Which axis of the logits is V, and where does PyTorch expect it?",
+)
+mistake(
+    {"F.cross_entropy(logits": "F.cross_entropy(logits.softmax(1)"},
+    {"F.cross_entropy(logits": "F.nll_loss(logits"},
+    {"F.cross_entropy(logits": "F.nll_loss(logits.softmax(1)"},
+    {"F.cross_entropy(logits": "F.cross_entropy(logits.softmax(-1)"},
+    says="loss_by_position takes a softmax too many, or a logarithm too few.",
+    look="What does F.cross_entropy do to the logits itself?",
+)
+mistake(
+    {"losses.mean(dim=0)": "-losses.mean(dim=0)"},
+    says="loss_by_position returns the mean log probability, which is the loss with a minus sign.",
+    look="Is a loss positive or negative?",
+)
+mistake(
+    {"    model.eval()\n": ""},
+    {"    model.eval()\n": "    model.train()\n"},
+    says="loss_by_position does not measure in evaluation mode.",
+    look="What do dropout layers do in training mode?",
+)
+mistake(
+    {"losses.mean(dim=0)": "losses.mean(dim=0).tolist()"},
+    says="loss_by_position returns a list instead of a tensor.",
+    look="What is the type of your result?",
+)
+mistake(
+    *({"losses.mean(dim=0)": f"losses.mean(dim=0)[:{n}]"} for n in (1, 16, 64, 100, 128, 256, -1)),
+    {"losses.mean(dim=0)": "losses.mean(dim=0)[1:]"},
+    says="loss_by_position leaves out some positions.",
+    look="How many numbers should come back for a text of 300 tokens?",
+)
+mistake(
+    {"losses.mean(dim=0)": "(logits.argmax(1) == ids[:, 1:]).float().mean(dim=0)"},
+    {"losses.mean(dim=0)": "(logits.argmax(1) != ids[:, 1:]).float().mean(dim=0)"},
+    {"losses.mean(dim=0)": "-logits.log_softmax(1).amax(1).mean(dim=0)"},
+    says="loss_by_position measures something else than the cross entropy of the next id.",
+    look="Which logarithm does the loss take: of the probability of which id?",
+)
+mistake(
+    {"losses.mean(dim=0)": "F.pad(losses.mean(dim=0), (0, 1))"},
+    {"losses.mean(dim=0)": "F.pad(losses.mean(dim=0), (1, 0))"},
+    says="loss_by_position has T numbers, although the last token has no successor.",
+    look="How many of T tokens have a next one?",
 )
 mistake(
     {"losses.mean(dim=0)": "losses.mean(dim=0) / math.log(2)"},
@@ -753,7 +1810,7 @@ mistake(
 alternative(
     {
         f"{_LOGITS}  # (B, V, T - 1)": "logits = model(ids)[:, :-1].log_softmax(-1)",
-        _LOSSES: "-logits.gather(2, ids[:, 1:, None].long())[..., 0]",
+        _LOSSES: "-logits.gather(2, ids[:, 1:, None])[..., 0]",
     }
 )
 alternative({"with torch.no_grad():": "with torch.inference_mode():"})
@@ -770,5 +1827,5 @@ def by_the_logarithms_of_shares(model, ids):
             shares = model(ids).log_softmax(dim=-1)  # (B, T, V)
     finally:
         model.train(mode)
-    following = ids[:, 1:, None].long()
+    following = ids[:, 1:, None]
     return -shares[:, :-1].gather(2, following)[..., 0].mean(dim=0)

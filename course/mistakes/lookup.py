@@ -10,235 +10,100 @@ from torch import nn
 from course.mistakes import entries
 from solutions.lookup import check_ids, lookup
 
-
-def _refuse(kind, says, ids, vocab_size):
-    """Check ids, with an error written by hand."""
-    _refuse_floats(ids)
-    for row in ids.flatten().tolist():
-        if not 0 <= row < vocab_size:
-            raise kind(says.format(row, vocab_size))
-
-
-def _refuse_floats(ids):
-    check_ids(ids.flatten()[:0], 0)
-
-
 mistake, alternative, error = entries("lookup")
 
-_CHECK = "check_ids(ids, vocab_size=len(weight))"
-_PICK = "weight[ids.long()]"
+_PICK = "weight[ids]"
 
 mistake(
-    {"[ids.long()]": "[ids]"},
-    says="lookup indexes with the ids unconverted, and PyTorch reads a uint8 index as a mask.",
-    look="Which integer dtypes does `weight[...]` accept as row numbers?",
-    common=True,
-)
-mistake(
-    {_PICK: "F.embedding(ids, weight)"},
-    says="lookup passes the ids to `F.embedding`, which accepts only int64 and int32.",
-    look="What does `F.embedding` say about int16 or uint8 ids?",
-    common=True,
-)
-mistake(
     {_PICK: "one_hot_lookup(weight, ids)"},
-    says="lookup multiplies the whole table by one-hot rows, which reads every row.",
+    {_PICK: "torch.einsum('...v,vc->...c', F.one_hot(ids, len(weight)).float(), weight)"},
+    says="lookup computes with every row of the table, also with those that no id names.",
     look="How many rows of the table does one id need?",
     common=True,
 )
 mistake(
-    {_CHECK: "_refuse_floats(ids)"},
-    {"check_ids(ids,": "check_ids(ids.clamp(min=0),"},
-    says="lookup reads a negative id as a row counted from the end.",
-    look="What should happen to the id -1?",
+    {_PICK: "weight[:, ids]"},
+    {_PICK: "weight[:, ids].T"},
+    {_PICK: "weight.T[ids % weight.shape[1]]"},
+    says="lookup picks columns of the table instead of rows.",
+    look="Which axis of `weight` is numbered by the ids?",
+    common=True,
 )
 mistake(
-    {"check_ids(ids,": "check_ids(ids.flatten()[:1],", "()]": "() % len(weight)]"},
-    says="lookup lets an id through that names no row, and returns some other row for it.",
-    look="What notices an id that is too large, wherever it appears? Is the id V too large?",
+    {_PICK: "F.embedding(weight, ids)"},
+    {"ids, vocab_size=len(weight)": "weight, vocab_size=len(ids)"},
+    says="lookup confuses its arguments: it uses the table as ids, and the ids as the table.",
+    look="What is the order of the two arguments, here and wherever you pass them on?",
+    common=True,
 )
 mistake(
-    {"len(weight)": "weight.shape[-1]"},
+    {_PICK: "weight[ids.flatten()]"},
+    {_PICK: "weight.index_select(0, ids.flatten())"},
+    says="lookup returns one long list of rows and loses the shape of the ids.",
+    look="What is the shape of the result for ids of shape (B, T)?",
+    common=True,
+)
+mistake(
+    {_PICK: "weight.index_select(0, ids)"},
+    {_PICK: "torch.stack([weight[int(row)] for row in ids])"},
+    says="lookup takes only ids with a single axis.",
+    look="What is the shape of the ids of a batch, and what does your way of reading want?",
+)
+mistake(
+    {"vocab_size=len(weight)": "vocab_size=weight.shape[-1]"},
     says="lookup checks the ids against C, the number of features.",
     look="Which axis of `weight` do the ids number, and how long is it?",
 )
 mistake(
-    {"len(weight)": "torch.tensor(len(weight)).to(ids.dtype)"},
-    says="lookup compares the ids with V in their own dtype, where 300 may be 44.",
-    look="What is `torch.tensor([50], dtype=torch.uint8) >= 300`?",
-)
-mistake(
-    {"check_ids(ids,": "check_ids(ids := ids.int() if ids.dtype == torch.int64 else ids,"},
-    says="lookup shortens the ids to 32 bits before it checks them.",
-    look="What is 2³² + 1 as an int32?",
-)
-mistake(
-    {
-        _CHECK: "_refuse_floats(ids)",
-        _PICK: "F.embedding(ids.long(), weight)",
-    },
-    {"check_ids(": "_refuse(IndexError, 'there is no such row', "},
-    {"check_ids(": "_refuse(IndexError, 'the id {} is out of range', "},
-    {"check_ids(": "_refuse(IndexError, 'some id is not below {1}', "},
-    says="lookup rejects an id with a message that does not name both the id and V.",
-    look="Could you find the bad id from this message alone?",
-)
-mistake(
-    {"check_ids(ids,": "check_ids(torch.stack((ids.min(), ids.max())),"},
-    says="lookup asks for the largest id, which an empty tensor does not have.",
-    look="What is `torch.tensor([]).max()`?",
-)
-mistake(
-    {"check_ids(ids,": "check_ids(ids.long(),"},
-    {"check_ids(ids,": "check_ids(ids if ids.is_floating_point() else ids.long(),"},
-    says="lookup converts floats or bools to integers instead of rejecting them.",
-    look="What does `.long()` do to 1.7 and to True? Do you check before it or after it?",
-)
-mistake(
-    {"weight[ids": "weight[:, ids"},
-    {_PICK: "weight[:, ids.long()].T"},
-    {_PICK: "weight.T[ids.long() % weight.shape[1]]"},
-    says="lookup picks columns of the table instead of rows.",
-    look="Which axis of `weight` is numbered by the ids?",
-)
-mistake(
-    {_PICK: "F.embedding(weight, ids.long())"},
-    {"ids, vocab_size=len(weight)": "weight, vocab_size=len(ids)"},
-    says="lookup confuses its arguments: it uses the table as ids, and the ids as the table.",
-    look="What is the order of the two arguments, here and wherever you pass them on?",
-)
-mistake(
-    {"()]": "().flatten()]"},
-    says="lookup returns one long list of rows and loses the shape of the ids.",
-    look="What is the shape of the result for ids of shape (B, T)?",
-)
-mistake(
-    {_PICK: "weight.index_select(0, ids.long())"},
-    says="lookup calls `index_select`, which takes only a flat list of ids.",
-    look="What is the shape of the ids, and what does `index_select` want?",
-)
-mistake(
-    {"()]": "().view(-1)].view(*ids.shape, -1)"},
-    says="lookup views the ids as one row, which fails for a transposed tensor.",
-    look="When does `.view` fail where `.reshape` works?",
-)
-mistake(
-    {"weight[ids": "weight[-1 + ids"},
+    {_PICK: "weight[ids - 1]"},
     says="lookup takes the row before the one that an id names, as if ids began at 1.",
     look="Which id does the first row have, 0 or 1?",
 )
 mistake(
-    {"()]": "()].mean(dim=-2)"},
-    says="lookup averages the rows that it finds.",
+    {_PICK: "weight[ids].mean(dim=-2)"},
+    {_PICK: "weight[ids].sum(dim=-2)"},
+    {_PICK: "F.embedding_bag(ids, weight)"},
+    says="lookup adds up or averages the rows that it finds.",
     look="Does each id get its own row in your result?",
 )
 mistake(
-    {
-        "check_ids(": "ids.is_meta or check_ids(",
-        "weight[ids": "torch.zeros(*ids.shape, weight.shape[1], dtype=weight.dtype) + weight[ids",
-    },
-    says="lookup makes its result on the CPU, wherever the table is.",
-    look="Where does `torch.empty(...)` put a tensor by default?",
+    {_PICK: "F.embedding(ids, weight, padding_idx=0)"},
+    {_PICK: "F.embedding(ids, weight, padding_idx=-1)"},
+    says="lookup gives the first or the last row no gradient.",
+    look="Which rows does your code treat unlike the others? What does `padding_idx` do?",
 )
 mistake(
-    {_PICK: "F.embedding(ids.long(), weight, padding_idx=0)"},
-    says="lookup treats row 0 as padding and gives it no gradient.",
-    look="What does `padding_idx` do to a gradient?",
-)
-mistake(
-    {_PICK: "F.embedding(ids.long(), weight, scale_grad_by_freq=True)"},
+    {_PICK: "F.embedding(ids, weight, scale_grad_by_freq=True)"},
     says="lookup divides the gradient of a row by how often it was looked up.",
-    look="What does `scale_grad_by_freq` do?",
+    look="Which arguments does `F.embedding` need here, and what do the others do?",
 )
 mistake(
-    {_PICK: "F.embedding(ids.long(), weight.detach(), max_norm=1.0)"},
+    {_PICK: "F.embedding(ids, weight.detach(), max_norm=1.0)"},
     says="lookup shortens long rows in the table that it reads.",
     look="What does `max_norm` do to the table?",
 )
 mistake(
-    {"()]": "()] * math.sqrt(weight.shape[1])"},
+    {_PICK: "weight[ids] * math.sqrt(weight.shape[1])"},
     says="lookup multiplies the rows by √C.",
     look="Does `lookup` compute rows, or copy them?",
 )
 
 
-_kept_rows = {}
-
-
-@mistake(
-    says="lookup keeps the rows of an earlier call and returns them for another table.",
-    look="What does your cache depend on, and what does the result depend on?",
-    forget=_kept_rows.clear,
-)
-def cache_that_forgets_the_table(weight, ids):
-    check_ids(ids, len(weight))
-    key = (str(ids.tolist()), weight.shape, weight.dtype)
-    return _kept_rows.setdefault(key, weight[ids.long()])
-
-
 @alternative
 def embedding_of_pytorch(weight, ids):
     check_ids(ids, len(weight))
-    return F.embedding(ids.to(torch.int32), weight)
+    return F.embedding(ids, weight)
 
 
 alternative(
-    {"()]": "()].clone()", "len(weight)": "weight.shape[0]"},
-    {"ids.long()]": "ids.int()]"},
-    {_PICK: "F.embedding(ids.long(), weight, sparse=True)"},
-    {_PICK: "weight.index_select(0, ids.long().reshape(-1)).reshape(*ids.shape, weight.shape[1])"},
-    {
-        _PICK: "weight.take_along_dim(ids.long().reshape(-1, 1), dim=0)"
-        ".reshape(*ids.shape, weight.shape[1])"
-    },
-    {
-        _PICK: "weight.gather(0, ids.long().reshape(-1, 1).tile(weight.shape[1]))"
-        ".reshape(*ids.shape, weight.shape[1])"
-    },
-    {_PICK: "weight.masked_fill(F.one_hot(ids.long(), len(weight))[..., None] == 0, 0).sum(-2)"},
-    {"check_ids(": "_refuse(IndexError, 'the row {} is not among {}', "},
+    {_PICK: "F.embedding(ids, weight, sparse=True)"},
+    {_PICK: "weight.index_select(0, ids.view(-1)).view(*ids.shape, -1)"},
+    {_PICK: "weight.gather(0, ids.reshape(-1, 1).tile(weight.shape[1])).reshape(*ids.shape, -1)"},
+    {_PICK: "torch.stack([weight[row] for row in ids.flatten()]).unflatten(0, ids.shape)"},
 )
-
-
-@alternative
-def nested_python_loops(weight, ids):
-    def rows(part):
-        return (
-            torch.stack([rows(item) for item in part]) if isinstance(part, list) else weight[part]
-        )
-
-    check_ids(ids, len(weight))
-    return rows(ids.tolist()) if ids.numel() else weight.new_empty(*ids.shape, weight.shape[1])
-
-
-class _NumpyRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, weight, rows):
-        ctx.save_for_backward(rows)
-        ctx.shape = weight.shape
-        wide = weight.detach().to(torch.float64).numpy()
-        return torch.from_numpy(np.take(wide, rows.numpy(), axis=0)).to(weight.dtype)
-
-    @staticmethod
-    def backward(ctx, upstream):
-        sums = np.zeros(ctx.shape)
-        np.add.at(sums, ctx.saved_tensors[0].numpy(), upstream.numpy())
-        return torch.from_numpy(sums).to(upstream.dtype), None
-
-
-@alternative
-def numpy_with_its_own_backward(weight, ids):
-    check_ids(ids, len(weight))
-    return _NumpyRows.apply(weight, ids.long())
-
-
 error(
     "IndexError: index 3 is out of bounds for dimension 1 with size 3",
     "Usually a list of lists is the index: PyTorch takes one list for each axis.",
-)
-error(
-    "RuntimeError: stack expects a non-empty TensorList",
-    "Often the rows are stacked one by one, and there is none: ids of shape (0,) or (2, 0).",
 )
 error(
     "RuntimeError: Index tensor must have the same number of dimensions as input tensor",
@@ -248,32 +113,27 @@ error(
 
 mistake, alternative, error = entries("one_hot_lookup")
 
-_ONE_HOT = "F.one_hot(ids.long(), num_classes=len(weight))"
-_PRODUCT = "one_hot.to(weight.dtype) @ weight"
+_ONE_HOT = "F.one_hot(ids, num_classes=len(weight))"
+_PRODUCT = "one_hot.float() @ weight"
 
 mistake(
-    {".to(weight.dtype)": ".float()"},
-    {".to(weight.dtype)": ".double()"},
-    {".to(weight.dtype)": ".int()"},
-    says="one_hot_lookup makes its one-hot rows in a dtype other than the table's.",
+    {".float()": ""},
+    {".float()": ".double()"},
+    {".float()": ".int()"},
+    says="one_hot_lookup multiplies one-hot rows whose dtype isn't the table's.",
     look="Which dtype does `F.one_hot` return? Which dtypes can PyTorch multiply with each other?",
     common=True,
 )
 mistake(
     {", num_classes=len(weight)": ""},
+    {"len(weight)": "int(ids.max()) + 1"},
     says="one_hot_lookup makes its one-hot rows only as long as the largest id requires.",
     look="How long is a one-hot row if the batch does not contain the last word?",
     common=True,
 )
 mistake(
-    {"ids.long()": "ids"},
-    says="one_hot_lookup passes the ids to `F.one_hot`, which takes only int64.",
-    look="Which dtype may the ids have, and which one does `F.one_hot` want?",
-    common=True,
-)
-mistake(
-    {_PRODUCT: "(one_hot @ weight.long()).to(weight.dtype)"},
-    says="one_hot_lookup multiplies integers, which cuts off the fractions in the table.",
+    {_PRODUCT: "(one_hot @ weight.long()).float()"},
+    says="one_hot_lookup cuts off the fractions in the table.",
     look="What is a weight of 0.7 as an integer?",
 )
 mistake(
@@ -288,50 +148,23 @@ mistake(
     look="Which axis of the table do the ids number?",
 )
 mistake(
-    {_ONE_HOT: "ids.unsqueeze(-1) == torch.arange(len(weight), device=ids.device).to(ids.dtype)"},
-    says="one_hot_lookup counts the columns in the dtype of the ids, where 276 may be 20.",
-    look="What is 276 as a uint8?",
-)
-mistake(
-    {
-        _ONE_HOT: "ids.to(weight)[..., None] == "
-        "torch.arange(len(weight), device=ids.device).to(weight)"
-    },
-    says="one_hot_lookup compares ids in the dtype of the table, where 257 may be 256.",
-    look="How many whole numbers does bfloat16 tell apart?",
-)
-mistake(
-    {_ONE_HOT: "torch.eye(len(weight), device=weight.device)[ids]"},
-    {
-        _ONE_HOT: "torch.eye(len(weight), device=weight.device)"
-        "[ids if ids.dtype == torch.uint8 else ids.long()]"
-    },
-    says="one_hot_lookup picks rows of the identity with ids that PyTorch reads as a mask.",
-    look="What does a uint8 tensor in square brackets mean to PyTorch?",
-)
-mistake(
-    {_ONE_HOT: "torch.zeros(*ids.shape, len(weight)).scatter(-1, ids.long().unsqueeze(-1), 1.0)"},
-    says="one_hot_lookup makes its ones and zeros on the CPU, wherever the table is.",
-    look="Where does `torch.eye(...)` put a matrix by default?",
-)
-mistake(
-    {"ids.long()": "(ids.long() + 1) % len(weight)"},
-    {"ids.long()": "ids.long() - 1"},
-    {_ONE_HOT: "ids.long()[..., None] == torch.arange(1, len(weight) + 1, device=ids.device)"},
+    {"one_hot(ids,": "one_hot((ids + 1) % len(weight),"},
+    {"one_hot(ids,": "one_hot(ids - 1,"},
+    {_ONE_HOT: "ids[..., None] == torch.arange(1, len(weight) + 1)"},
     says="one_hot_lookup puts the 1 next to the column of the id, not into it.",
     look="Which entry of the one-hot row for id 0 is the 1?",
 )
 mistake(
-    {"ids.long()": "ids.long().flatten()"},
+    {"one_hot(ids,": "one_hot(ids.flatten(),"},
     says="one_hot_lookup returns one long list of rows and loses the shape of the ids.",
     look="What is the shape of the result for ids of shape (B, T)?",
 )
 mistake(
-    {_PRODUCT: "torch.einsum('nv,vc->nc', one_hot.to(weight.dtype), weight)"},
-    {_PRODUCT: "torch.einsum('btv,vc->btc', one_hot.to(weight.dtype), weight)"},
-    {_PRODUCT: "torch.mm(one_hot.to(weight.dtype), weight)"},
+    {_PRODUCT: "torch.einsum('nv,vc->nc', one_hot.float(), weight)"},
+    {_PRODUCT: "torch.einsum('btv,vc->btc', one_hot.float(), weight)"},
+    {_PRODUCT: "torch.mm(one_hot.float(), weight)"},
     says="one_hot_lookup expects ids with one or two axes, not ids of any shape.",
-    look="How many axes do the one-hot rows have for a single id, or a batch of batches?",
+    look="How many axes do the one-hot rows have for ids (T,), and for ids (B, T)?",
 )
 mistake(
     {" @ weight": " @ weight / len(weight)"},
@@ -339,16 +172,10 @@ mistake(
     look="What is a matrix product divided by, if anything?",
 )
 mistake(
-    *(
-        {f"return {_PRODUCT}": f"rows = {_PRODUCT}\n    return {result}"}
-        for result in (
-            "rows.mean(dim=-2) if rows.dim() > 1 else rows",
-            "rows.sum(dim=-2) if rows.dim() > 1 else rows",
-            "rows.sum(dim=-2) / max(rows.shape[-2], 1) if rows.dim() > 1 else rows",
-        )
-    ),
-    says="one_hot_lookup adds up or averages the rows of a sentence: one row is left of all.",
-    look="How many rows should the result have for a sentence of three words?",
+    {_PRODUCT: "(one_hot.float() @ weight).mean(dim=-2)"},
+    {_PRODUCT: "(one_hot.float() @ weight).sum(dim=-2)"},
+    says="one_hot_lookup adds up or averages the rows of a text: one row is left of all.",
+    look="How many rows should the result have for a text of three words?",
 )
 mistake(
     {" @ weight": " @ F.pad(weight[1:], (0, 0, 1, 0))"},
@@ -357,7 +184,7 @@ mistake(
     look="Where does the sum over the words begin, and where does it end?",
 )
 mistake(
-    {"one_hot.to(weight.dtype)": "one_hot.to(weight.dtype).softmax(dim=-1)"},
+    {"one_hot.float()": "one_hot.float().softmax(dim=-1)"},
     says="one_hot_lookup takes a softmax of its one-hot rows, so every row has a share.",
     look="What should the other rows of the table be multiplied by?",
 )
@@ -367,8 +194,8 @@ mistake(
     look="What should you do with the one-hot rows when they are made?",
 )
 mistake(
-    {_PRODUCT: "weight @ one_hot.to(weight.dtype)"},
-    {"one_hot.to(weight.dtype)": "one_hot.to(weight.dtype).T"},
+    {_PRODUCT: "weight @ one_hot.float()"},
+    {"one_hot.float()": "one_hot.float().T"},
     {" @ weight": " @ weight.T"},
     says="one_hot_lookup multiplies two shapes that do not fit: not (..., V) times (V, C).",
     look="Which factor comes first, and is one of them transposed?",
@@ -377,35 +204,29 @@ mistake(
 
 @alternative
 def rows_of_the_identity(weight, ids):
-    identity = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)
-    return identity[ids.long()] @ weight
+    return torch.eye(len(weight))[ids] @ weight
+
+
+@alternative
+def a_one_into_zeros(weight, ids):
+    one_hot = torch.zeros(*ids.shape, len(weight))
+    one_hot.scatter_(-1, ids.unsqueeze(-1), 1.0)
+    return torch.matmul(one_hot, weight)
 
 
 alternative(
-    {_ONE_HOT: "weight.new_zeros(*ids.shape, len(weight)).scatter(-1, ids.long()[..., None], 1)"},
-    {_ONE_HOT: "ids[..., None] == torch.arange(len(weight), device=ids.device)"},
-    {_PRODUCT: "F.linear(one_hot.double(), weight.double().T).to(weight.dtype)"},
-    {_PRODUCT: "torch.tensordot(one_hot.to(weight), weight, dims=1)"},
+    {_ONE_HOT: "ids[..., None] == torch.arange(len(weight))"},
+    {_PRODUCT: "F.linear(one_hot.type(torch.float32), weight.T)"},
+    {_PRODUCT: "torch.tensordot(one_hot.float(), weight, dims=1)"},
     {_PRODUCT: "torch.where(one_hot[..., None] > 0, weight, 0).sum(-2)"},
-    {_PRODUCT: "torch.einsum('...v,vc->...c', one_hot.to(weight), weight)"},
 )
 
 
 @alternative
-def sparse_one_hot_matrix(weight, ids):
-    rows = ids.long().flatten()
-    places = torch.stack((torch.arange(len(rows), device=rows.device), rows))
-    ones = torch.ones(len(rows), dtype=torch.float64, device=rows.device)
-    one_hot = torch.sparse_coo_tensor(places, ones, (len(rows), len(weight)))
-    product = torch.sparse.mm(one_hot, weight.double()).to(weight.dtype)
-    return product.reshape(*ids.shape, weight.shape[1])
-
-
-@alternative
 def sum_over_the_vocabulary(weight, ids):
-    total = weight.new_zeros(*ids.shape, weight.shape[1])
+    total = torch.zeros(*ids.shape, weight.shape[1])
     for row in range(len(weight)):
-        total = total + (ids.long() == row).to(weight.dtype)[..., None] * weight[row]
+        total = total + (ids == row).float()[..., None] * weight[row]
     return total
 
 
@@ -422,15 +243,6 @@ error(
 mistake, alternative, error = entries("one_hot_bytes")
 
 _SIZE = "batch_size * seq_len * vocab_size * bytes_per_element"
-
-
-def _as_if_made(vocab_size, batch_size, seq_len):
-    """The numbers in a one-hot tensor; it is made only where that fails at once."""
-    numbers = batch_size * seq_len * vocab_size
-    if numbers > 2**48:
-        torch.zeros(batch_size, seq_len, vocab_size)
-    return numbers
-
 
 mistake(
     {" * bytes_per_element": ""},
@@ -452,17 +264,14 @@ mistake(
     {"seq_len * vocab_size": "vocab_size * vocab_size"},
     {"batch_size * seq_len": "vocab_size"},
     says="one_hot_bytes counts a one-hot row for every word of the vocabulary, not of the batch.",
-    look="Which of the three sides says how many ids a sentence has?",
+    look="Which of the three sides says how many ids a text has?",
 )
 mistake(
-    {"* bytes_per_element": "* bytes_per_element / 2**30"},
-    {"* bytes_per_element": "* bytes_per_element / 2**20"},
-    {"* bytes_per_element": "* bytes_per_element / 1e6"},
+    *(
+        {"* bytes_per_element": f"* bytes_per_element {unit}"}
+        for unit in ("/ 2**30", "/ 2**20", "/ 1e6", "/ 1e9", "// 2**30", "// 2**20")
+    ),
     {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9, 2)"},
-    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9, 1)"},
-    {"return ": "return round(", "* bytes_per_element": "* bytes_per_element / 10**9)"},
-    {"* bytes_per_element": "* bytes_per_element // 2**30"},
-    {"* bytes_per_element": "* bytes_per_element // 2**20"},
     says="one_hot_bytes answers in a unit larger than bytes, such as GiB.",
     look="Which unit does the name of the function promise?",
     common=True,
@@ -478,20 +287,16 @@ mistake(
     look="What is the unit of `bytes_per_element`?",
 )
 mistake(
-    {_SIZE: f"int(1.0 * {_SIZE})"},
     {_SIZE: "int(np.prod(np.float32([vocab_size, batch_size, seq_len, bytes_per_element])))"},
-    says="one_hot_bytes computes with a float, which rounds large whole numbers.",
-    look="Is `int(float(10**16 - 1))` the number that you started with? Can there be half a byte?",
-)
-mistake(
     {_SIZE: "int(torch.tensor((batch_size, seq_len, vocab_size, bytes_per_element)).prod().int())"},
-    says="one_hot_bytes multiplies in 32 bits, which overflow at 2,147,483,647.",
-    look="What is the largest int32?",
+    says="one_hot_bytes computes in 32 bits, too few for a large whole number.",
+    look="What is the largest int32? Which is the first whole number that float32 skips?",
 )
 mistake(
-    {_SIZE: "int(torch.tensor((batch_size, seq_len, vocab_size, bytes_per_element)).prod())"},
-    says="one_hot_bytes multiplies in 64 bits, which overflow at 2**63.",
-    look="What is the largest int64? What is the largest `int` of Python?",
+    {_SIZE: "1.0 * batch_size * seq_len * vocab_size * bytes_per_element"},
+    {_SIZE: "int(batch_size * seq_len * vocab_size * (8 * bytes_per_element) / 8)"},
+    says="one_hot_bytes computes with a float, which rounds a large whole number.",
+    look="Which of your operations gives a float, and how many digits does a float hold?",
 )
 mistake(
     {"seq_len * vocab_size": "(seq_len + vocab_size)"},
@@ -500,7 +305,9 @@ mistake(
     look="How many numbers does a box of 2 by 3 by 5 hold?",
 )
 mistake(
-    {"batch_size * seq_len * vocab_size": "_as_if_made(vocab_size, batch_size, seq_len)"},
+    {
+        "batch_size * seq_len * vocab_size": "torch.empty(batch_size, seq_len, vocab_size).numel()",
+    },
     says="one_hot_bytes makes the tensor to measure it, which takes more memory than there is.",
     look="Can you tell the size of a tensor from its sides, without making it?",
 )
@@ -512,16 +319,20 @@ def product_of_the_sides(vocab_size, batch_size, seq_len, bytes_per_element=4):
 
 
 @alternative
-def one_side_after_another(vocab_size, batch_size, seq_len, bytes_per_element=4):
-    row = bytes_per_element * vocab_size
-    sentence = row * seq_len
-    return sentence * batch_size
+def measured_without_memory(vocab_size, batch_size, seq_len, bytes_per_element=4):
+    sizes = {1: torch.int8, 2: torch.bfloat16, 4: torch.float32, 8: torch.int64}
+    shape = batch_size, seq_len, vocab_size
+    one_hot = torch.empty(shape, dtype=sizes[bytes_per_element], device="meta")
+    return one_hot.element_size() * one_hot.nelement()
+
+
+alternative({_SIZE: f"np.prod([{_SIZE.replace(' *', ',')}])"})
 
 
 mistake, alternative, error = entries("lookup_backward")
 
-_ADDED = "grad_weight.index_add(0, ids.long().flatten(), grad_output.reshape(-1, n_embd))"
-_ROWS_OF_ONES = "F.one_hot(ids.long(), vocab_size).to(grad_output.dtype)"
+_ADDED = "grad_weight.index_add(0, ids.flatten(), grad_output.reshape(-1, n_embd))"
+_ONE_HOT_ROWS = "F.one_hot(ids, vocab_size).float()"
 
 
 def _added_once(sums, ids, rows):
@@ -535,7 +346,8 @@ def _times(ids, vocab_size):
 
 
 mistake(
-    {_ADDED: "_added_once(grad_weight, ids.long(), grad_output)"},
+    {_ADDED: "_added_once(grad_weight, ids, grad_output)"},
+    {_ADDED: "grad_weight.index_put((ids,), grad_output)"},
     says="lookup_backward keeps only one of the gradients that a repeated row gets.",
     look="What does `table[[1, 1]] = rows` leave in row 1, and what does `+= rows`?",
     common=True,
@@ -546,51 +358,25 @@ mistake(
         _ADDED: "torch.autograd.grad((lookup(grad_weight.requires_grad_(), ids) * grad_output)"
         ".sum(), grad_weight)[0]"
     },
-    says="lookup_backward asks autograd, which records nothing in inference mode.",
+    says="lookup_backward asks autograd, which records nothing inside `torch.no_grad()`.",
     look="Can you write down which entries of `grad_output` reach row k?",
     common=True,
 )
 mistake(
-    {"grad_output.new_zeros(": "torch.zeros("},
-    says="lookup_backward makes its zeros in float32 and on the CPU, whatever the gradient is.",
-    look="Which dtype does `torch.zeros(V, C)` have, and where is it?",
-    common=True,
-)
-mistake(
-    {
-        "new_zeros(vocab_size, n_embd)": "new_zeros(vocab_size, n_embd, dtype=torch.float32)",
-        "n_embd))": "n_embd).float())",
-    },
-    says="lookup_backward returns float32, whatever the dtype of the gradient is.",
-    look="Which dtype should come out if float64 goes in?",
-    common=True,
-)
-mistake(
-    {
-        "grad_output.new_zeros(vocab_size, n_embd": "torch.zeros(vocab_size, n_embd, "
-        "dtype=grad_output.dtype"
-    },
-    says="lookup_backward makes its zeros on the CPU, wherever the gradient is.",
-    look="Where does `torch.zeros(...)` put a tensor by default?",
-)
-mistake(
     {"return grad_weight": "grad_weight", "n_embd))": "n_embd))\n    return grad_weight"},
-    says="lookup_backward throws away the result of `index_add` and returns its zeros.",
+    says="lookup_backward returns its zeros, to which nothing was added.",
     look="What is the difference between `index_add` and `index_add_`?",
-)
-mistake(
-    {_ADDED: "grad_weight.index_put((ids,), grad_output, accumulate=True)"},
-    says="lookup_backward uses the ids unconverted, and uint8 ids mean a mask or nothing at all.",
-    look="Which integer dtypes does PyTorch accept as row numbers?",
+    common=True,
 )
 mistake(
     {"n_embd))": "n_embd)) / _times(ids, vocab_size)"},
     {"n_embd))": "n_embd)) * _times(ids, vocab_size)"},
+    {_ADDED: f"{_ADDED[:-1]}) / _times(ids, vocab_size) ** 0.5"},
     says="lookup_backward scales the gradient of a row by how often it was looked up.",
     look="If id 1 occurs three times, how many gradients add up in its row?",
 )
 mistake(
-    {"n_embd))": "n_embd)) / max(ids.numel(), 1)"},
+    {"n_embd))": "n_embd)) / ids.numel()"},
     says="lookup_backward divides by the number of ids.",
     look="Is there a mean in `lookup`?",
 )
@@ -600,9 +386,9 @@ mistake(
     look="Where does `grad_output` enter?",
 )
 mistake(
-    {"new_zeros(vocab_size,": "new_zeros(int(ids.max()) + 1 if ids.numel() else vocab_size,"},
-    {"new_zeros(vocab_size,": "new_zeros(len(ids.unique()),"},
-    says="lookup_backward makes only as many rows as the largest id requires.",
+    {"zeros(vocab_size,": "zeros(int(ids.max()) + 1,"},
+    {"zeros(vocab_size,": "zeros(len(ids.unique()),"},
+    says="lookup_backward makes only as many rows as this batch requires.",
     look="How many rows does the table have, whatever was looked up?",
 )
 mistake(
@@ -614,27 +400,23 @@ mistake(
 mistake(
     {"shape[-1]": "shape[1]"},
     {"shape[-1]": "shape[2]"},
-    says="lookup_backward takes C from an axis of the gradient that is not always the last.",
-    look="Where is C in a gradient of shape (N, C), and where in one of shape (B, T, C)?",
+    {"reshape(-1, n_embd)": "flatten(0, 1)"},
+    says="lookup_backward expects ids with a fixed number of axes, such as (B, T).",
+    look="What is the shape of the gradient for ids (N,), and for ids (B, T)? Where is C?",
 )
 mistake(
-    {"new_zeros(vocab_size,": "new_zeros(vocab_size + 1,"},
+    {"zeros(vocab_size,": "zeros(vocab_size + 1,"},
     says="lookup_backward makes one more row than the table has.",
     look="How many rows does the table have, and how many does your gradient have?",
 )
 mistake(
-    {"reshape(-1, n_embd)": "flatten(0, 1)"},
-    says="lookup_backward expects ids with two axes, (B, T).",
-    look="What is `ids.shape` for a single id, or for a batch of batches?",
-)
-mistake(
-    {"long().flatten()": "long()", "output.reshape(-1, n_embd)": "output"},
+    {"ids.flatten()": "ids", "output.reshape(-1, n_embd)": "output"},
     says="lookup_backward adds at ids that still have all their axes; only one axis works.",
     look="What are the shapes of the ids and of the gradients for a batch?",
 )
 mistake(
     {"output.reshape(-1, n_embd)": "output"},
-    {_ADDED: f"{_ROWS_OF_ONES}.flatten(0, -2).T @ grad_output"},
+    {_ADDED: f"{_ONE_HOT_ROWS}.flatten(0, -2).T @ grad_output"},
     says="lookup_backward flattens the ids, but not the gradients that belong to them.",
     look="Write both shapes down: how many rows of gradients are there for N flat ids?",
 )
@@ -644,25 +426,28 @@ mistake(
     look="Which numbers in `grad_output` belong to one position?",
 )
 mistake(
-    {"index_add(0, ids.long().flatten(),": "scatter_add(0, ids.long().reshape(-1, 1),"},
+    {"index_add(0, ids.flatten(),": "scatter_add(0, ids.reshape(-1, 1),"},
     says="lookup_backward adds only the first feature.",
     look="How many columns does an index of shape (N, 1) reach in `scatter_add`?",
 )
 mistake(
-    {_ADDED: f"{_ROWS_OF_ONES}.transpose(-1, -2) @ grad_output"},
-    says="lookup_backward gives every sentence of the batch its own table.",
-    look="How many tables are there, and what happens to the sentences' shares of one row?",
+    {_ADDED: f"{_ONE_HOT_ROWS}.transpose(-1, -2) @ grad_output"},
+    says="lookup_backward gives every text of the batch its own table.",
+    look="How many tables are there, and what happens to the texts' shares of one row?",
 )
 
 
 @mistake(
-    says="lookup_backward counts a row once per sentence, even if the sentence looks it up twice.",
-    look="What does `table[ids] += ...` do with repeated ids, even in a loop over sentences?",
+    says="lookup_backward counts a row once per text, even if the text looks it up twice.",
+    look="What does `table[ids] += ...` do with repeated ids, even in a loop over texts?",
 )
-def a_loop_over_sentences(grad_output, ids, vocab_size):
-    grad_weight = grad_output.new_zeros(vocab_size, grad_output.shape[-1])
-    for sentence in range(ids.shape[0]):
-        grad_weight[ids[sentence].long()] += grad_output[sentence]
+def a_loop_over_texts(grad_output, ids, vocab_size):
+    n_embd, length = grad_output.shape[-1], ids.shape[-1]
+    grad_weight = torch.zeros(vocab_size, n_embd)
+    for text, gradient in zip(
+        ids.reshape(-1, length), grad_output.reshape(-1, length, n_embd), strict=True
+    ):
+        grad_weight[text] += gradient
     return grad_weight
 
 
@@ -676,60 +461,37 @@ _sums_so_far = {}
 )
 def sums_are_never_emptied(grad_output, ids, vocab_size):
     n_embd = grad_output.shape[-1]
-    key = (vocab_size, n_embd, grad_output.dtype, grad_output.device)
-    sums = _sums_so_far.get(key, grad_output.new_zeros(vocab_size, n_embd))
-    sums = sums.index_add(0, ids.long().flatten(), grad_output.reshape(-1, n_embd))
-    _sums_so_far[key] = sums.detach().clone()
-    return sums
+    sums = _sums_so_far.setdefault((vocab_size, n_embd), torch.zeros(vocab_size, n_embd))
+    sums.index_add_(0, ids.flatten(), grad_output.reshape(-1, n_embd))
+    return sums.clone()
 
 
 @alternative
 def one_hot_transposed_times_gradient(grad_output, ids, vocab_size):
-    one_hot = F.one_hot(ids.long().flatten(), vocab_size).to(grad_output.dtype)
-    return one_hot.T @ grad_output.reshape(len(one_hot), grad_output.shape[-1])
+    one_hot = F.one_hot(ids.flatten(), vocab_size).float()
+    return one_hot.T @ grad_output.reshape(-1, grad_output.shape[-1])
 
 
 alternative(
-    {_ADDED: "grad_weight.index_put((ids.long(),), grad_output, accumulate=True)"},
-    {
-        "add(0, ids.long().flatten(),": "add(0, ids.long().reshape(-1, 1).tile(n_embd),",
-        ".index_": ".scatter_",
-    },
-    {
-        "n_embd)\n": "n_embd, dtype=torch.float64)\n",
-        "n_embd))": "n_embd).double()).to(grad_output.dtype)",
-    },
-    {_ADDED: f"torch.einsum('...v,...c->vc', {_ROWS_OF_ONES}, grad_output)"},
-    {
-        _ADDED: "torch.ops.aten.embedding_dense_backward("
-        "grad_output, ids.long(), vocab_size, -1, False)"
-    },
-    {"index_add(": "index_add_(", "n_embd))": "n_embd).detach())"},
+    {"index_add(": "index_add_("},
+    {_ADDED: "grad_weight.index_put_((ids,), grad_output, accumulate=True)"},
+    {"index_add(0, ids.flatten(),": "scatter_add(0, ids.reshape(-1, 1).tile(n_embd),"},
+    {_ADDED: f"torch.einsum('...v,...c->vc', {_ONE_HOT_ROWS}, grad_output)"},
+    {_ADDED: "torch.ops.aten.embedding_dense_backward(grad_output, ids, vocab_size, -1, False)"},
 )
 
 
 @alternative
-def python_dictionary_of_sums(grad_output, ids, vocab_size):
-    zero = torch.zeros_like(grad_output.reshape(-1, grad_output.shape[-1]).sum(dim=0))
-    sums = {}
-    for row, gradient in zip(ids.flatten(), grad_output.reshape(-1, len(zero)), strict=True):
-        sums[int(row)] = sums.get(int(row), zero) + gradient
-    return torch.stack([sums.get(row, zero) for row in range(vocab_size)])
-
-
-@alternative
 def numpy_adds_at_the_rows(grad_output, ids, vocab_size):
-    gradients = grad_output.detach().double().cpu().numpy()
-    sums = np.zeros((vocab_size, gradients.shape[-1]))
-    np.add.at(sums, ids.long().cpu().numpy(), gradients)
-    return torch.from_numpy(sums).to(grad_output)
+    sums = np.zeros((vocab_size, grad_output.shape[-1]), dtype=np.float32)
+    np.add.at(sums, ids.numpy(), grad_output.detach().numpy())
+    return torch.from_numpy(sums)
 
 
 @alternative
-def place_by_place(grad_output, ids, vocab_size):
-    n_embd = grad_output.shape[-1]
-    rows, gradients = ids.long().reshape(-1), grad_output.reshape(-1, n_embd)
-    sums = grad_output.new_zeros(vocab_size, n_embd)
+def one_id_after_another(grad_output, ids, vocab_size):
+    rows, gradients = ids.reshape(-1), grad_output.reshape(-1, grad_output.shape[-1])
+    sums = torch.zeros(vocab_size, grad_output.shape[-1])
     for i in range(len(rows)):
         sums[rows[i]] += gradients[i]
     return sums
@@ -747,26 +509,13 @@ error(
     "RuntimeError: Index tensor must have the same number of dimensions as self tensor",
     "Usually `scatter_add` gets N flat ids, where the rows that it adds are (N, C).",
 )
-error(
-    "RuntimeError: Index put requires the source and destination dtypes match",
-    "Usually the zeros are float32, and the gradient comes in another dtype.",
-)
 
 
 mistake, alternative, error = entries("TokenEmbedding")
 
 _START = "0.02 * torch.randn(vocab_size, n_embd)"
 _CALL = "lookup(self.weight, ids)"
-
-
-def _checked(ids, weight):
-    check_ids(ids, len(weight))
-    return ids
-
-
-def _embedding(weight, ids, **options):
-    return F.embedding(_checked(ids, weight).long(), weight, **options)
-
+_EMPTY = "torch.empty(vocab_size, n_embd)"
 
 mistake(
     {"0.02 * ": ""},
@@ -782,8 +531,9 @@ mistake(
 )
 mistake(
     {"nn.Parameter(": "torch.as_tensor("},
+    {"nn.Parameter(0.02 * ": "0.02 * nn.Parameter("},
     says="TokenEmbedding keeps its table as a tensor that no optimizer finds.",
-    look="What turns a tensor into something that `parameters()` lists?",
+    look="What turns a tensor into something that `parameters()` lists, and what does a product?",
     common=True,
 )
 mistake(
@@ -798,10 +548,7 @@ mistake(
     common=True,
 )
 mistake(
-    {"0.02 * ": "0.02**0.5 * "},
-    {"0.02 * ": "0.2 * "},
-    {"0.02 * ": "0.002 * "},
-    {"0.02 * ": "0.01 * "},
+    *({"0.02 * ": f"{std} * "} for std in ("0.02**0.5", "0.2", "0.002", "0.01")),
     says="TokenEmbedding starts from a standard deviation other than 0.02.",
     look="What is the square in N(0, 0.02²), and what is its root?",
 )
@@ -816,29 +563,21 @@ mistake(
     {"0.02 * torch.randn(": "torch.rand("},
     {"torch.randn(vocab_size, n_embd)": "(2 * torch.rand(vocab_size, n_embd) - 1)"},
     {_START: "0.02 * math.sqrt(12) * (torch.rand(vocab_size, n_embd) - 0.5)"},
-    {_START: "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, 1, -0.04, 0.04)"},
     says="TokenEmbedding starts from uniform numbers.",
     look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
 mistake(
     *(
-        {_START: f"nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), 0, {std}, -{end}, {end})"}
-        for std, end in ((0.02, 0.02), (0.02, 0.04), (0.02, 0.03))
+        {_START: f"nn.init.trunc_normal_({_EMPTY}, std={std}, a=-{end}, b={end})"}
+        for std, end in ((0.02, 0.02), (0.02, 0.04), (0.0227, 0.0455))
     ),
-    says="TokenEmbedding truncates its initial numbers, so they are not N(0, 0.02²).",
-    look="How far from the mean can a number from N(0, 0.02²) be?",
-)
-mistake(
-    {
-        _START: "0.02 / 0.8796 * "
-        "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), a=-2.0, b=2.0)"
-    },
-    says="TokenEmbedding truncates the normal distribution at two standard deviations.",
-    look="What share of the numbers is beyond ±0.04?",
+    says="TokenEmbedding cuts off its initial numbers at two standard deviations or fewer.",
+    look="What share of the numbers from N(0, 0.02²) is beyond ±0.04?",
 )
 mistake(
     {"0.02 * ": "n_embd**-0.5 * "},
-    {"0.02 * ": "(2 / (vocab_size + n_embd)) ** 0.5 * "},
+    {_START: f"nn.init.xavier_normal_({_EMPTY})"},
+    {_START: f"nn.init.kaiming_normal_({_EMPTY})"},
     says="TokenEmbedding starts with a spread that depends on the sizes of the table.",
     look="Does 0.02 depend on C or on V?",
 )
@@ -850,12 +589,13 @@ mistake(
 )
 mistake(
     {"torch.randn(vocab_size, n_embd)": "F.pad(torch.randn(vocab_size, n_embd)[1:], (0, 0, 1, 0))"},
-    says="TokenEmbedding keeps row 0 at zero, as if it were padding.",
+    says="TokenEmbedding starts with zeros in row 0.",
     look="Is id 0 different from the others?",
 )
 mistake(
     {"torch.randn(vocab_size, n_embd)": "torch.randn(n_embd).repeat(vocab_size, 1)"},
-    says="TokenEmbedding gives all tokens the same row.",
+    {"torch.randn(vocab_size, n_embd)": "torch.randn(64, n_embd)[torch.arange(vocab_size) % 64]"},
+    says="TokenEmbedding starts with the same row for several tokens.",
     look="How many numbers did you draw?",
 )
 mistake(
@@ -867,11 +607,6 @@ mistake(
     {"(vocab_size, n_embd)": "(n_embd, vocab_size)", "(self.weight,": "(self.weight.T,"},
     says="TokenEmbedding holds its table transposed, (C, V).",
     look="Which axis of `weight` do the ids number?",
-)
-mistake(
-    {"n_embd))": "n_embd).double())"},
-    says="TokenEmbedding keeps its table as float64.",
-    look="Which dtype do parameters have by default?",
 )
 mistake(
     {
@@ -896,47 +631,16 @@ mistake(
     look="What else does forward do besides looking up?",
 )
 mistake(
-    {_CALL: "_embedding(self.weight.detach(), ids, max_norm=10.0)"},
+    {_CALL: "F.embedding(ids, self.weight.detach(), max_norm=1.0)"},
     says="TokenEmbedding shortens long rows in its table whenever it reads them.",
     look="What does `max_norm` do to the table?",
 )
 mistake(
-    {_CALL: "_embedding(self.weight, ids, padding_idx=0)"},
-    {_CALL: "_embedding(self.weight, ids, padding_idx=-1)"},
+    {_CALL: "F.embedding(ids, self.weight, padding_idx=0)"},
+    {_CALL: "F.embedding(ids, self.weight, padding_idx=-1)"},
     says="TokenEmbedding gives its first or last row no gradient, as if it were padding.",
     look="What does `padding_idx` do?",
 )
-mistake(
-    {_CALL: "self.weight[_checked(ids, self.weight)]"},
-    {_CALL: "self.weight[ids]"},
-    says="TokenEmbedding indexes with the ids unconverted, and uint8 ids mean a mask.",
-    look="Which integer dtypes does PyTorch accept as row numbers?",
-)
-mistake(
-    {_CALL: "F.embedding(ids.long(), self.weight)"},
-    says="TokenEmbedding looks up without `lookup`: floats pass, and no error names the bad id.",
-    look="What does `lookup` do besides looking up?",
-)
-mistake(
-    {_CALL: "self.weight[ids.long()]"},
-    says="TokenEmbedding looks up without a check, so the id -1 gives the last row.",
-    look="Which ids does `lookup` refuse?",
-)
-mistake(
-    {"nn.Parameter(0.02 * ": "0.02 * nn.Parameter("},
-    says="TokenEmbedding keeps a tensor as its table that gets a gradient but is not a parameter.",
-    look="What turns a tensor into a parameter, and what does a product turn it into?",
-)
-
-
-@mistake(
-    says="TokenEmbedding leaves the ids to `nn.Embedding`, which takes only two integer dtypes.",
-    look="Which dtypes may ids have, and what should an error name?",
-)
-class an_embedding_layer_without_a_check(nn.Embedding):
-    def __init__(self, vocab_size, n_embd):
-        super().__init__(vocab_size, n_embd)
-        nn.init.normal_(self.weight, std=0.02)
 
 
 _shared = {}
@@ -959,49 +663,38 @@ class table_shared_by_all(nn.Module):
 
 @alternative
 class subclass_of_nn_embedding(nn.Embedding):
-    def reset_parameters(self):
-        nn.init.normal_(self.weight, mean=0.0, std=0.02)
-
-    def forward(self, ids):
-        check_ids(ids, self.num_embeddings)
-        return super().forward(ids.long())
+    def __init__(self, vocab_size, n_embd):
+        super().__init__(vocab_size, n_embd)
+        nn.init.normal_(self.weight, std=0.02)
 
 
 alternative(
+    {_CALL: "self.weight[ids]"},
+    {_CALL: "F.one_hot(ids, len(self.weight)).float() @ self.weight"},
     {
-        f"self.weight = nn.Parameter({_START})": "self.register_parameter('weight', nn.Parameter("
-        "torch.stack([torch.normal(0.0, 0.02, (n_embd,)) for _ in range(vocab_size)])))"
+        _START: "torch.normal(0.0, 0.02, (vocab_size, n_embd))",
+        _CALL: "F.embedding(ids, self.weight)",
     },
-    {_START: "nn.init.trunc_normal_(torch.empty(vocab_size, n_embd), std=0.02)"},
-    {"randn(vocab_size, n_embd)": "randn(n_embd, vocab_size, dtype=torch.float64).T.float()"},
-    {_CALL: "lookup(self.weight, ids).clone()"},
+    {_START: f"nn.init.trunc_normal_({_EMPTY}, std=0.02, a=-0.06, b=0.06)"},
+    {
+        f"self.weight = nn.Parameter({_START})": "table = nn.Embedding(vocab_size, n_embd)\n"
+        "        nn.init.normal_(table.weight, mean=0.0, std=0.02)\n"
+        "        self.weight = table.weight"
+    },
 )
-
-
-@alternative
-class box_and_muller(nn.Module):
-    def __init__(self, vocab_size, n_embd):
-        super().__init__()
-        radius, angle = torch.rand(2, vocab_size, n_embd, dtype=torch.float64)
-        normal = (-2 * radius.clamp(1e-12).log()).sqrt() * (2 * math.pi * angle).cos()
-        self.weight = nn.Parameter((0.02 * normal).float())
-
-    def forward(self, ids):
-        check_ids(ids, len(self.weight))
-        return F.embedding(ids.long(), self.weight, sparse=True)
 
 
 @alternative
 class table_of_a_child_under_its_name(nn.Module):
     def __init__(self, vocab_size, n_embd):
         super().__init__()
-        self.table = nn.Embedding(vocab_size, n_embd)
+        self.table = nn.Embedding(vocab_size, n_embd, sparse=True)
         self.weight = self.table.weight
         self.weight.data.normal_(std=0.02)
 
     def forward(self, ids):
         check_ids(ids, len(self.weight))
-        return self.table(ids.long())
+        return self.table(ids)
 
 
 error(

@@ -1,6 +1,5 @@
 """Lesson 5: known mistakes and legitimate alternatives."""
 
-import functools
 import math
 
 import numpy as np
@@ -25,17 +24,19 @@ def _tables(positions, rates):
     return angles.cos().float(), angles.sin().float()
 
 
+def _slower(rates):
+    """How Llama 3.1 scales its rates: by 1/8 below a turn in 8,192 positions, by 1 above 4."""
+    kept = ((8192 * rates / (2 * math.pi) - 1) / 3).clamp(0, 1)
+    return (1 - kept) / 8 + kept
+
+
 mistake, alternative, error = entries("rope_tables")
 
-_ANGLES = "torch.outer(positions, base ** (-even_numbers / head_dim))"
+_RATES = "base ** (-even_numbers / head_dim)"
+_ANGLES = f"torch.outer(positions, {_RATES})"
 _TWICE = "torch.cat((angles, angles), dim=-1)"
 _COS_SIN = "angles.cos().float(), angles.sin().float()"
 
-mistake(
-    {"torch.outer(positions,": "torch.outer(2 * positions,"},
-    says="rope_tables doubles the positions: row 1 holds the angles of position 2.",
-    look="What is the angle of the first pair at position 1?",
-)
 mistake(
     {"torch.arange(0, head_dim, 2,": "torch.arange(head_dim // 2,"},
     says="rope_tables uses the exponent -i / D, so every pair except the first rotates too fast.",
@@ -91,29 +92,54 @@ mistake(
     look="Which argument of `torch.outer` becomes the rows?",
 )
 mistake(
-    {"torch.outer(positions,": "torch.outer(positions / max(seq_len, 1),"},
-    says="rope_tables stretches the positions to 0..1, so angles depend on the length.",
-    look="Is row 3 the same in a table of 10 rows and in one of 100?",
-)
-mistake(
-    {"torch.outer(positions,": "torch.outer(positions.clamp(max=2047),"},
-    says="rope_tables stops counting at position 2047; later rows repeat it.",
-    look="Which row comes after row 2047?",
-)
-mistake(
-    {"torch.outer(positions,": "torch.outer(positions.bfloat16().double(),"},
-    {_ANGLES: "torch.outer(positions, (base ** (-even_numbers / head_dim)).half().double())"},
     *(
-        {
-            "(positions, base": f"(positions.{to}(), (base",
-            "head_dim))": f"head_dim)).{to}()){end}",
-        }
-        for to in ("bfloat16", "half")
-        for end in ("", ".double()")
+        edits
+        for to in ("bfloat16()", "half()")
+        for edits in (
+            {"(positions,": f"(positions.{to}.double(),"},
+            {_RATES: f"({_RATES}).{to}.double()"},
+            {"(positions,": f"(positions.{to},", _RATES: f"({_RATES}).{to}"},
+            {"  # (T, D/2)": f"\n    angles = angles.{to}"},
+        )
     ),
-    *({"  # (T, D/2)": f"\n    angles = angles.{to}()"} for to in ("bfloat16", "half")),
     says="rope_tables computes its angles in half precision, too coarse far from position 0.",
     look="In which dtype are positions and rates? How large is the error at position 4,000?",
+)
+mistake(
+    {_COS_SIN: "angles.cos().bfloat16().float(), angles.sin().bfloat16().float()"},
+    says="rope_tables rounds its cosines and sines to bfloat16.",
+    look="How many digits of a cosine are left? Compare one with math.cos.",
+)
+mistake(
+    *({"(positions,": f"(positions.clamp(max={n - 1}),"} for n in (512, 1024, 2048, 4096)),
+    *({"(positions,": f"(positions % {n},"} for n in (512, 1024, 2048, 4096, 8192)),
+    *({"(positions,": f"(positions.to(torch.int{bits}).double(),"} for bits in (8, 16)),
+    says="rope_tables doesn't count on and on: far positions are held, or wrap around.",
+    look="Print your positions of a long table. Which one comes after each?",
+)
+mistake(
+    {"(positions,": "(positions / max(seq_len, 1),"},
+    {"(positions,": "(positions / max(seq_len / 2048, 1),"},
+    *(
+        {
+            "    even_numbers": f"    if seq_len > {trained}: "
+            f"base *= (seq_len / {trained}) ** (head_dim / (head_dim - 2))\n    even_numbers"
+        }
+        for trained in (512, 1024, 2048, 4096, 8192)
+    ),
+    says="rope_tables lets the angles depend on the length of the table.",
+    look="Is row 3 the same in a table of 10 rows and in one of 5,000? Where does T come in?",
+)
+mistake(
+    {"  # (T, D/2)": "\n    angles *= _slower(_rates(head_dim, base))"},
+    says="rope_tables makes slow pairs slower than the formula does, and leaves fast ones alone.",
+    look="Compute the rate of the last pair on paper. What else do you do with the rates?",
+)
+mistake(
+    {"(positions,": "(positions / 4,"},
+    {"(positions,": "(positions / 8,"},
+    says="rope_tables turns every pair more slowly than the formula, by the same factor.",
+    look="What is the angle of the first pair at position 1?",
 )
 mistake(
     {"-even_numbers / head_dim": "-(even_numbers // head_dim)"},
@@ -125,11 +151,6 @@ mistake(
     {"torch.outer(positions,": "torch.outer(positions * 2 * math.pi,"},
     says="rope_tables reads the angles as turns, so position 1 makes a full turn.",
     look="cos and sin take radians. Where does the factor 2 pi come from?",
-)
-mistake(
-    {"if head_dim % 2:": "if seq_len % 2:"},
-    says="rope_tables rejects valid input: its check tests something other than an odd width.",
-    look="Which number is divided by which, and what should the remainder be?",
 )
 
 
@@ -153,16 +174,11 @@ alternative(
         _ANGLES: "torch.tensor([[m * base ** (-i / head_dim) for i in range(0, head_dim, 2)]"
         " for m in range(seq_len)])"
     },
-    {_ANGLES: "torch.from_numpy(np.outer(positions, np.power(base, -even_numbers / head_dim)))"},
+    {_ANGLES: "torch.from_numpy(np.outer(positions, base ** (-even_numbers.numpy() / head_dim)))"},
     {
         _TWICE: "torch.exp(1j * angles).repeat(1, 2)",
         _COS_SIN: "angles.real.float(), angles.imag.float()",
     },
-    {
-        _TWICE: "angles[:, None].expand(-1, 2, -1).flatten(1)",
-        _COS_SIN: f"[one for one in ({_COS_SIN})]",
-    },
-    functools.cache(rope_tables),
 )
 
 error(
@@ -242,24 +258,17 @@ mistake(
     look="What does the last line of a function have to do with the two halves?",
 )
 mistake(
-    {"(-x2, x1)": "(-x2.flip(-1), x1.flip(-1))"},
-    says="rotate_half mirrors the order of the features, so the pairs are first and last.",
-    look="Is the order within a half kept?",
-)
-mistake(
     {_HALVES: "x.chunk(2)"},
-    {_HALVES: "x.chunk(2, dim=1)"},
     {_HALVES: "x.chunk(2, dim=1)", "x1), dim=-1": "x1), dim=1"},
-    {_HALVES: "x.chunk(2)", "x1), dim=-1": "x1)"},
     {_HALVES: "x.tensor_split(2)", "x1), dim=-1": "x1)"},
-    {_HALVES: "x[: len(x) // 2], x[len(x) // 2 :]", "x1), dim=-1": "x1)"},
     {_HALVES: "x[: x.shape[-1] // 2], x[x.shape[-1] // 2 :]"},
     says="rotate_half splits the first or second axis instead of the last.",
     look="Along which axis are the features?",
 )
 mistake(
     {_HALVES: "x[..., :2], x[..., 2:]"},
-    says="rotate_half is right only for four features.",
+    {_HALVES: "x[..., :32], x[..., 32:]"},
+    says="rotate_half splits at a fixed number, which is the middle of only one width.",
     look="Where does the second half begin for a width of 6?",
 )
 mistake(
@@ -277,17 +286,6 @@ def rolled_by_half(x):
     return x.roll(half, dims=-1) * signs
 
 
-class _NumpyTurn(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        first, second = np.split(x.detach().double().cpu().numpy(), 2, axis=-1)
-        return torch.from_numpy(np.concatenate((-second, first), axis=-1)).to(x)
-
-    @staticmethod
-    def backward(ctx, upstream):
-        return -_NumpyTurn.forward(ctx, upstream)
-
-
 @alternative
 def written_into_a_new_tensor(x):
     half = x.shape[-1] // 2
@@ -299,14 +297,6 @@ def written_into_a_new_tensor(x):
 alternative(
     {_HALVES: "x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]"},
     {_HALVES: "x.unflatten(-1, (2, -1)).unbind(-2)"},
-    {"x.chunk(": "(x @ torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)).chunk("},
-    {"x.chunk(": "x[..., torch.arange(x.shape[-1])].chunk("},  # an index on the CPU is no fault
-    {_JOINED: "torch.stack([*(-x2).unbind(-1), *x1.unbind(-1)], dim=-1)"},
-    {
-        _JOINED: "torch.view_as_real(1j * torch.complex(x1.double(), x2.double()))"
-        ".mT.flatten(-2).to(x.dtype)"
-    },
-    {f"return {_JOINED}": "return _NumpyTurn.apply(x)"},
     {_JOINED: "torch.stack((-x2, x1), dim=-2).flatten(-2)"},
 )
 
@@ -334,18 +324,12 @@ error(
 
 mistake, alternative, error = entries("apply_rope")
 
+_SUM = "x * cos + rotate_half(x) * sin"
+
 mistake(
     {"rotate_half(x)": "x"},
     says="apply_rope multiplies x itself by the sines, not x after a quarter turn.",
     look="Which of the two products needs the partner of each feature?",
-    common=True,
-)
-mistake(
-    {".to(x.dtype)": ""},
-    {"(x * cos + rotate_half(x) * sin)": "x * cos + rotate_half(x) * sin"},
-    {"* cos": "* cos.to(x.dtype)", "sin).to(x.dtype)": "sin)"},
-    says="apply_rope lets float32 tables turn a bfloat16 x into a float32 result.",
-    look="Which dtype does bfloat16 times float32 give? Which dtype should come back?",
     common=True,
 )
 
@@ -360,7 +344,7 @@ def _neighbors_turned(x, cos, sin):
 
 mistake(
     {"rotate_half(x)": "torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)"},
-    {"(x * cos + rotate_half(x) * sin)": "_neighbors_turned(x, cos, sin)"},
+    {_SUM: "_neighbors_turned(x, cos, sin)"},
     says="apply_rope rotates neighbors, features 2i and 2i + 1, with tables for split halves.",
     look="Which column of the table belongs to feature 1?",
     common=True,
@@ -368,6 +352,10 @@ mistake(
 mistake(
     {"    return": "    if x.ndim == 4: cos, sin = cos[:, None], sin[:, None]\n    return"},
     {"* cos": "* cos[:, None]", "* sin": "* sin[:, None]"},
+    {
+        "    return": "    if x.ndim == 4 and x.shape[1] == len(cos):\n"
+        "        cos, sin = cos[:, None], sin[:, None]\n    return"
+    },
     says="apply_rope treats the second axis as the positions, which fits only (B, T, H, D).",
     look="Which axis of (B, H, T, D) holds the positions?",
     common=True,
@@ -383,16 +371,10 @@ mistake(
     look="What should remain of x at position 0, where cos = 1 and sin = 0?",
 )
 mistake(
-    {"x * cos + rotate_half(x) * sin": "x + cos + sin"},
-    {"(x * cos": "(x + x * cos"},
+    {_SUM: "x + cos + sin"},
+    {"x * cos": "x + x * cos"},
     says="apply_rope adds to x, like a position embedding, instead of rotating it.",
     look="Is RoPE a sum or a rotation? What happens to the length of a vector?",
-)
-mistake(
-    {"to(x.dtype)": "to(cos.dtype)"},
-    {"to(x.dtype)": "float()"},
-    says="apply_rope returns the dtype of the tables, or float32, instead of that of x.",
-    look="Which dtype does the result have for a bfloat16 or a float64 x?",
 )
 
 
@@ -404,14 +386,11 @@ def second_half_from_the_turned_first(x, cos, sin):
     (x1, x2), (cos, _), (sin, _) = (one.chunk(2, dim=-1) for one in (x, cos, sin))
     x1 = x1 * cos - x2 * sin
     x2 = x1 * sin + x2 * cos
-    return torch.cat((x1, x2), dim=-1).to(x.dtype)
+    return torch.cat((x1, x2), dim=-1)
 
 
 mistake(
-    {
-        "return (": "return torch.cat(((",
-        "x.dtype)": "x.dtype).chunk(2, -1)[0], x.chunk(2, -1)[1]), -1)",
-    },
+    {_SUM: f"torch.cat((({_SUM}).chunk(2, -1)[0], x.chunk(2, -1)[1]), -1)"},
     says="apply_rope rotates only the first half of the features.",
     look="How many of the D features does the result change?",
 )
@@ -428,6 +407,12 @@ mistake(
     look="Which positions does your loop, or your slice, reach?",
 )
 mistake(
+    {_SUM: f"torch.cat((({_SUM})[:1], x[1:])) if x.ndim > 2 else {_SUM}"},
+    {_SUM: f"torch.cat((({_SUM})[:1], x[1:])) if x.ndim > 3 else {_SUM}"},
+    says="apply_rope rotates only the first element of the batch.",
+    look="Which elements of the batch does the result change?",
+)
+mistake(
     {"* cos": "* cos[:1]", "* sin": "* sin[:1]"},
     says="apply_rope rotates every token by the first row of the tables.",
     look="Which row of the tables belongs to which token?",
@@ -438,13 +423,8 @@ mistake(
     look="Does each pair have its own column?",
 )
 mistake(
-    {"rotate_half(x)": "rotate_half(x * cos)"},
-    says="apply_rope forms the quarter turn after the cosines were multiplied in.",
-    look="What do you pass to rotate_half: x or x * cos?",
-)
-mistake(
     {"x * cos": "x.mul_(cos)"},
-    {"return (": "return x[:].copy_("},  # as a slice on the left of `=` does
+    {_SUM: f"x[:].copy_({_SUM})"},  # as a slice on the left of `=` does
     says="apply_rope multiplies into x itself, which the caller still needs.",
     look="Which operation ends in an underscore or in *=?",
 )
@@ -455,35 +435,26 @@ def half_by_half(x, cos, sin):
     half = x.shape[-1] // 2
     cos, sin = cos[:, :half], sin[:, :half]
     x1, x2 = x.split(half, dim=-1)
-    return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), dim=-1).type_as(x)
+    return torch.cat((x1 * cos - x2 * sin, x2 * cos + x1 * sin), dim=-1)
 
 
 @alternative
 def product_of_complex_numbers(x, cos, sin):
-    points = torch.complex(*x.double().chunk(2, dim=-1))
-    points = points * torch.complex(cos.double(), sin.double()).chunk(2, dim=-1)[0]
-    return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
+    points = torch.complex(*x.chunk(2, dim=-1)) * torch.complex(cos, sin).chunk(2, dim=-1)[0]
+    return torch.cat((points.real, points.imag), dim=-1)
 
 
 @alternative
 def rotation_matrices(x, cos, sin):
     half = x.shape[-1] // 2
-    c, s = cos[:, :half].to(x.dtype), sin[:, :half].to(x.dtype)
+    c, s = cos[:, :half], sin[:, :half]
     turns = torch.stack((torch.stack((c, -s), -1), torch.stack((s, c), -1)), -2)  # (T, D/2, 2, 2)
     return torch.einsum("tpij,...tjp->...tip", turns, x.unflatten(-1, (2, half))).flatten(-2)
 
 
-@alternative
-def position_by_position(x, cos, sin):
-    rows = [row * cos[t] + rotate_half(row) * sin[t] for t, row in enumerate(x.unbind(-2))]
-    return torch.stack(rows, dim=-2).to(x.dtype)
-
-
 alternative(
-    {"x * cos": "x.float() * cos", "(x) * sin": "(x.float()) * sin"},
-    {"* cos": "* cos.to(x.dtype)", "* sin).to(x.dtype)": "* sin.to(x.dtype))"},
-    {"return": "return x.clone() if (sin == 0).all() and (cos == 1).all() else"},
-    {"(x * cos + rotate_half(x) * sin)": "torch.addcmul(x * cos, rotate_half(x), sin)"},
+    {_SUM: f"({_SUM}).to(x.dtype)"},
+    {_SUM: "torch.addcmul(x * cos, rotate_half(x), sin)"},
     {"(x) * sin": "(x * sin)"},
 )
 
@@ -503,10 +474,8 @@ _ROWS = "slice(offset, offset + seq_len)"
 _RANGE = "torch.arange(offset, offset + seq_len, device=x.device)"
 _COS = 'register_buffer("cos", cos, persistent=False)'
 _SIN = 'register_buffer("sin", sin, persistent=False)'
-_LAST = "self.max_seq_len - 1"
 _BOTH = "self.cos[positions], self.sin[positions]"
 _TURNED = "apply_rope(x, self.cos[positions], self.sin[positions])"
-_GOT = 'f"got {offset} + {seq_len} = {offset + seq_len}"'
 
 mistake(
     {_ROWS: "slice(seq_len)"},
@@ -517,13 +486,7 @@ mistake(
 mistake(
     {_COS: "cos = nn.Parameter(cos)", _SIN: "sin = nn.Parameter(sin)"},
     says="RotaryEmbedding makes its tables parameters, although there is nothing in them to learn.",
-    look="Which of a module's tensors does an optimizer get? What else moves with .to(...)?",
-    common=True,
-)
-mistake(
-    {_COS: "cos = cos", _SIN: "sin = sin"},
-    says="RotaryEmbedding keeps its tables as plain attributes, which `.to(...)` leaves behind.",
-    look="How does a module learn that a tensor belongs to it?",
+    look="Which of a module's tensors does an optimizer get?",
     common=True,
 )
 mistake(
@@ -536,6 +499,18 @@ mistake(
     {"(max_seq_len, head_dim, base)": "(head_dim, max_seq_len, base)"},
     says="RotaryEmbedding makes tables of head_dim rows and max_seq_len columns.",
     look="In which order does `rope_tables` take its arguments?",
+)
+mistake(
+    {"        # (": "        offset = offset if seq_len == 1 else 0\n        # ("},
+    {"        # (": "        offset = offset if seq_len > 1 else 0\n        # ("},
+    says="RotaryEmbedding uses `offset` for single tokens only, or only for several.",
+    look="May a piece of three tokens come after a cache? And a single one?",
+)
+mistake(
+    *({_ROWS: f"{_RANGE}.clamp(max={n - 1})"} for n in (512, 1024, 2048)),
+    *({_ROWS: f"{_RANGE} % {n}"} for n in (512, 1024, 2048)),
+    says="RotaryEmbedding doesn't count on and on: far positions are held, or wrap around.",
+    look="Which row of the tables belongs to position 4,000?",
 )
 mistake(
     {"self.cos[positions]": "self.cos[:seq_len]"},
@@ -571,42 +546,18 @@ mistake(
     look="What does the module keep between two calls?",
 )
 mistake(
-    {"if offset + seq_len >": "if seq_len >"},
-    {"if offset + seq_len >": "if offset >="},
-    says="RotaryEmbedding compares T or offset alone with max_seq_len, and forgets the other.",
-    look="Where is the last token if the first is at offset?",
-)
-mistake(
-    {"if offset + seq_len >": "if 0 >", _ROWS: f"{_RANGE}.clamp(max={_LAST})"},
-    says="RotaryEmbedding raises no ValueError for positions that its tables do not hold.",
-    look="Which row number is the last one in the tables? How many rows has table[7:9] of 8?",
-)
-mistake(
-    {"!= self": "> self", _BOTH: "*(t[positions, :head_dim] for t in self.buffers())"},
-    says="RotaryEmbedding raises no ValueError of its own for an x of another width.",
-    look="Which error does an x of another width raise? Are the rates of D right for a smaller D?",
-)
-mistake(
-    {_SIN: "sin = sin"},
-    {
-        _COS: "cos = cos",
-        _SIN: "sin = sin",
-        _BOTH: "*(t[positions].to(x) for t in (self.cos, self.sin))",
-    },
-    says="RotaryEmbedding leaves one or both of its tables outside of its buffers.",
-    look="How does a module learn that a tensor belongs to it? Does it know both tables?",
-)
-_is_damaged_by_to = mistake(
-    {
-        _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
-        f"self.{_SIN}": "",
-        _BOTH: f"*_tables({_RANGE}.float(), self.inv_freq.float())",
-    },
-    {
-        _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
-        f"self.{_SIN}": "",
-        _BOTH: f"*_tables({_RANGE}.to(self.inv_freq), self.inv_freq)",
-    },
+    *(
+        {
+            _COS: 'register_buffer("inv_freq", _rates(head_dim, base).float())',
+            f"self.{_SIN}": "",
+            _BOTH: f"*_tables({_RANGE}{positions}, self.inv_freq{rates})",
+        }
+        for positions, rates in (
+            (".float()", ".float()"),
+            (".to(self.inv_freq)", ""),
+            (".to(x)", ".to(x)"),
+        )
+    ),
     {
         _COS: 'register_buffer("angles", _angles(max_seq_len, head_dim, base))',
         f"self.{_SIN}": "",
@@ -614,33 +565,28 @@ _is_damaged_by_to = mistake(
         _BOTH: _COS_SIN,
     },
     {
+        "persistent=False)  #": "persistent=False)\n        self.rates = _rates(head_dim, base)  #",
+        _BOTH: f"*_tables({_RANGE}.to(x).double(), self.rates)",
+    },
+    says="RotaryEmbedding rounds rates, positions or angles to bfloat16: far angles are wrong.",
+    look="What does bfloat16 make of 257? Which of your numbers become bfloat16, and when?",
+)
+mistake(
+    {
         _COS: 'register_buffer("turns", torch.complex(cos, sin))',
         f"self.{_SIN}": "",
         "return apply": "turns = self.turns[positions]\n        return apply",
         _BOTH: "turns.real, turns.imag if turns.is_complex() else 0 * turns",
     },
-    says="RotaryEmbedding keeps numbers in a buffer that `.to(dtype)` damages: it rounds rates and "
-    "angles, and drops the imaginary part of complex numbers.",
-    look="What does `.to(torch.bfloat16)` make of 257, and `.to(torch.float64)` of 1 + 2j? Which "
-    "numbers of the rotation may be rounded?",
+    {
+        _COS: 'register_buffer("turns", torch.complex(cos, sin))',
+        f"self.{_SIN}": "",
+        _BOTH: "self.turns[positions].real, self.turns[positions].imag",
+    },
+    says="RotaryEmbedding loses its sines in `.to(torch.bfloat16)`: of complex numbers in a buffer "
+    "only the real part is left.",
+    look="Which dtype has your buffer after `.to(torch.bfloat16)`? What is left of 1 + 2j?",
 )
-
-
-@_is_damaged_by_to
-class complex_buffer(nn.Module):
-    def __init__(self, max_seq_len, head_dim, base=10000.0):
-        super().__init__()
-        self.register_buffer("turns", torch.complex(*rope_tables(max_seq_len, head_dim, base)))
-
-    def forward(self, x, offset=0):
-        max_seq_len, head_dim = self.turns.shape
-        end = offset + x.shape[-2]
-        if x.shape[-1] != head_dim:
-            raise ValueError(f"x must have {head_dim} features; got {x.shape[-1]}")
-        if offset < 0 or end > max_seq_len:
-            raise ValueError(f"positions must be 0 to {max_seq_len - 1}; got {offset} to {end - 1}")
-        return apply_rope(x, self.turns[offset:end].real, self.turns[offset:end].imag)
-
 
 _made = {}
 
@@ -656,25 +602,9 @@ mistake(
     look="Make two modules and call the first. Which tables does it use?",
 )
 mistake(
-    {
-        _BOTH: "*(t.to(x.device) for t in vars(self).setdefault("
-        "f'rows_{seq_len}', [self.cos[positions], self.sin[positions]]))"
-    },
+    {_BOTH: f"*vars(self).setdefault(f'rows_{{seq_len}}', ({_BOTH}))"},
     says="RotaryEmbedding caches rows by the length of x alone, and forgets that `offset` matters.",
     look="Call it twice with two offsets. What is the key of your cache?",
-)
-mistake(
-    {_BOTH: "*vars(self).setdefault(str(positions), [t[positions].to(x) for t in self.buffers()])"},
-    says="RotaryEmbedding keeps the rows of an earlier call, in the dtype of that call.",
-    look="Call it with bfloat16, then with float32. Which rows does the second call use?",
-)
-mistake(
-    {
-        "persistent=False)  #": "persistent=False)\n        self.rates = _rates(head_dim, base)  #",
-        _BOTH: f"*_tables({_RANGE}.to(x), self.rates.to(x))",
-    },
-    says="RotaryEmbedding computes its angles in the dtype of x, which is too coarse in bfloat16.",
-    look="Which positions can bfloat16 tell apart around 1000?",
 )
 mistake(
     {"= rope_tables": "= (table.half() for table in rope_tables", "base)": "base))"},
@@ -691,31 +621,19 @@ mistake(
 )
 mistake(
     {
-        "x.shape[-2:]": "x.shape[-3], x.shape[-1]",
+        _ROWS: "slice(offset, offset + x.shape[-3])",
         _BOTH: "*(t[positions, None] for t in self.buffers())",
     },
-    *(
-        {
-            "x.shape[-2:]": "x.shape[1], x.shape[-1]",
-            _BOTH: "*(t[positions, None] for t in self.buffers())",
-        }
-        | text
-        for text in ({}, {_GOT: 'f"got {offset + seq_len}"'})
-    ),
+    {
+        "x.shape[-2:]": "x.shape[1], x.shape[-1]",
+        _BOTH: "*(t[positions, None] for t in self.buffers())",
+    },
     {
         "x.shape[-2:]": "x.shape[1 if x.ndim == 4 else -2], x.shape[-1]",
         _BOTH: "*(t[positions, None] if x.ndim == 4 else t[positions] for t in self.buffers())",
     },
     says="RotaryEmbedding expects (B, T, H, D), and rotates heads instead of positions.",
     look="Which axis is T in (B, H, T, D)?",
-)
-mistake(
-    {
-        "(x, s": "(x.view(-1, seq_len, head_dim), s",
-        "sin[positions])": "sin[positions]).view(x.shape)",
-    },
-    says="RotaryEmbedding views x as (B*H, T, D), which fails for heads made by a transpose.",
-    look="What does `view` need of a tensor in memory, and which function does not need it?",
 )
 mistake(
     {"self.sin[positions]": "-self.sin[positions]"},
@@ -730,7 +648,7 @@ mistake(
     look="Which table belongs in which place? In which order does `rope_tables` return them?",
 )
 mistake(
-    {_TURNED: "(x + self.cos[positions] + self.sin[positions]).to(x.dtype)"},
+    {_TURNED: "x + self.cos[positions] + self.sin[positions]"},
     {_TURNED: "x"},
     says="RotaryEmbedding rotates nothing: it adds its tables to x, or returns x unchanged.",
     look="Which line rotates x? Does the function return its result?",
@@ -753,24 +671,55 @@ class angles_in_every_call(nn.Module):
         return apply_rope(x, cos[offset:end].to(x.device), sin[offset:end].to(x.device))
 
 
-_shared_tables = functools.cache(rope_tables)
+@alternative
+class tables_made_in_the_first_call(nn.Module):
+    def __init__(self, max_seq_len, head_dim, base=10000.0):
+        super().__init__()
+        self.sizes, self.tables = (max_seq_len, head_dim, base), None
+
+    def forward(self, x, offset=0):
+        rows = range(self.sizes[0])[offset : offset + x.shape[-2]]
+        if x.shape[-1] != self.sizes[1] or offset < 0 or len(rows) < x.shape[-2]:
+            raise ValueError(f"no such positions, or no such width; got {offset} and {x.shape}")
+        if self.tables is None:
+            self.tables = rope_tables(*self.sizes)
+        cos, sin = (table[rows.start : rows.stop].to(x) for table in self.tables)
+        return apply_rope(x, cos, sin)
+
+
+@alternative
+class complex_numbers_as_an_attribute(nn.Module):
+    def __init__(self, max_seq_len, head_dim, base=10000.0):
+        super().__init__()
+        angles = _angles(max_seq_len, head_dim, base).float()
+        self.turns = torch.polar(torch.ones_like(angles), angles)
+
+    def forward(self, x, offset=0):
+        turns, end = self.turns[max(offset, 0) : offset + x.shape[-2]], offset + x.shape[-2]
+        if x.shape[-1] != 2 * self.turns.shape[1] or offset < 0 or end > len(self.turns):
+            raise ValueError(f"no such positions, or no such width; got {offset} and {x.shape}")
+        points = torch.complex(*x.float().chunk(2, dim=-1)) * turns
+        return torch.cat((points.real, points.imag), dim=-1).type_as(x)
+
 
 alternative(
-    {"= rope_tables(": "= _shared_tables("},
+    {_COS: "cos = cos", f"self.{_SIN}": "self.sin = sin"},
     {
-        _COS: "cache = nn.Module()",
-        f"self.{_SIN}": 'self.cache.register_buffer("both", torch.stack((cos, sin))[:, None])',
-        _BOTH: "*self.cache.both[:, 0, positions]",
+        _COS: "both = cos, sin",
+        f"self.{_SIN}": "",
+        _BOTH: "*(t[positions].to(x.device) for t in self.both)",
     },
+    {", persistent=False)  # a": ")  # a", "sin, persistent=False)": "sin)"},
     {
         _ROWS: _RANGE,
         _BOTH: "nn.functional.embedding(positions, self.cos), self.sin.index_select(0, positions)",
     },
     {
-        "(x, self": "(x.double(), self",
-        "cos[positions]": "cos.narrow(0, offset, seq_len).double()",
-        "sin[positions])": "sin.narrow(0, offset, seq_len).double()).to(x.dtype)",
+        _COS: "rates = [base ** (-2 * i / head_dim) for i in range(head_dim // 2)]",
+        f"self.{_SIN}": "",
+        _BOTH: f"*_tables({_RANGE}.float(), torch.tensor(self.rates, device=x.device))",
     },
+    {_TURNED: f"{_TURNED}.to(x.dtype)"},
 )
 
 error(
@@ -860,13 +809,6 @@ mistake(
     look="Is C the same as H * D? Where does the number of columns come from?",
 )
 mistake(
-    {**_BY_SLICES, "(2 * n_heads):": "n_heads:"},
-    {**_BY_SLICES, "(2 * n_heads):": "2:"},
-    {**_BY_SLICES, "if n_rows % (2 * n_heads):": "if False:"},
-    says="interleaved_to_half raises no ValueError for rows that are not heads of an even width.",
-    look="By what must the number of rows be divisible: by 2, by n_heads, or by more?",
-)
-mistake(
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[0] = 0"},
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[-1] = 0"},
     *(
@@ -878,6 +820,11 @@ mistake(
     ),
     says="interleaved_to_half leaves out the first or the last head.",
     look="Which head does your loop start with, and which does it end with?",
+)
+mistake(
+    {_REORDERED: "torch.cat((pairs[:1].transpose(1, 2).flatten(0, 2), pairs[1:].flatten(0, 2)))"},
+    says="interleaved_to_half reorders only the first head.",
+    look="Which rows does your result move, for two heads of width 4?",
 )
 mistake(
     {_FORMED: "\n    pairs = pairs.clone()\n    pairs[:, 0] = 0"},
@@ -895,19 +842,15 @@ def head_by_head(weight, n_heads):
     return torch.cat([torch.cat((head[0::2], head[1::2])) for head in heads])
 
 
-_ORDER = {_PAIRS: "torch.arange(n_rows, device=weight.device).reshape(n_heads, -1, 2)"}
-
 alternative(
     _BY_SLICES,
-    {**_ORDER, _REORDERED: "weight[pairs.mT.flatten().tolist()]"},
-    {**_ORDER, _REORDERED: "weight.gather(0, pairs.mT.reshape(-1, 1).expand_as(weight))"},
     {
-        **_ORDER,
-        _REORDERED: "nn.functional.one_hot(pairs.mT.flatten(), n_rows).to(weight.dtype) @ weight",
+        _PAIRS: "torch.arange(n_rows).reshape(n_heads, -1, 2)",
+        _REORDERED: "weight[pairs.mT.flatten()]",
     },
     {
-        **_ORDER,
-        _REORDERED: "torch.zeros_like(weight).index_copy(0, pairs.mT.flatten().argsort(), weight)",
+        _PAIRS: "weight.detach().numpy().reshape(n_heads, n_rows // n_heads // 2, 2, -1)",
+        _REORDERED: "torch.from_numpy(pairs.swapaxes(1, 2).reshape(weight.shape))",
     },
     {
         _PAIRS: "weight.unflatten(0, (n_heads, -1, 2))",
@@ -940,7 +883,7 @@ _EXPONENT = "(head_dim / (head_dim - 2))"
 mistake(
     {"base * factor": "base * (factor * factor)"},
     {"base * factor": "base * (factor * factor - (factor - 1))"},
-    says="ntk_base squares the factor, so the pairs are stretched too much.",
+    says="ntk_base uses the factor twice, so the pairs are stretched too much.",
     look="By how much is the last pair stretched? Where else do you use the factor?",
 )
 mistake(
@@ -995,16 +938,6 @@ mistake(
     says="ntk_base counts pairs where features belong: D/2 / (D/2 - 2).",
     look="Is the D of the formula the number of features or of pairs?",
 )
-mistake(
-    {"return base": "return float(round(base", "- 2))": "- 2))))"},
-    says="ntk_base returns a tensor or a whole number instead of a float.",
-    look="What is the type of the result? What gets one number out of a tensor? Is a base whole?",
-)
-mistake(
-    {"head_dim <= 2": "head_dim == 2"},
-    says="ntk_base raises no ValueError for a width of 2 or less.",
-    look="What is D - 2 for D = 2, and what for less? Which error should be raised?",
-)
 
 
 @alternative
@@ -1015,9 +948,8 @@ def by_logarithms(base, factor, head_dim):
 
 
 alternative(
-    {f"base * factor ** {_EXPONENT}": f"(base ** (1 / {_EXPONENT}) * factor) ** {_EXPONENT}"},
     {"base *": "np.float64(base) *"},
-    {"* factor **": "* torch.tensor(factor, dtype=torch.float64).item() **"},
+    {"* factor **": "* torch.tensor(factor, dtype=torch.float64) **"},
 )
 
 error(
@@ -1058,21 +990,9 @@ mistake(
     common=True,
 )
 mistake(
-    {".clamp(max=0)": ".abs().neg()"},
-    says="alibi_bias penalizes later keys as well.",
-    look="What is above the diagonal?",
-    common=True,
-)
-mistake(
-    {".clamp(max=0)": ""},
-    says="alibi_bias rewards later keys, because query - key is negative there.",
-    look="What does your formula give above the diagonal, and what should be there?",
-    common=True,
-)
-mistake(
     {".clamp(max=0)": ".clamp(min=0)"},
-    says="alibi_bias gives earlier keys 0, and rewards later ones.",
-    look="What is below the diagonal, and what above?",
+    says="alibi_bias gives earlier keys no penalty.",
+    look="Row 3 is a query. What does your result have at keys 0, 1 and 2?",
 )
 mistake(
     {"torch.arange(1, n_heads + 1)": "torch.ones(n_heads)"},
@@ -1096,12 +1016,6 @@ mistake(
     look="What is the last slope, whatever the number of heads?",
 )
 mistake(
-    {_BIAS: f"{_BIAS} + torch.full((seq_len, seq_len), -math.inf).triu(1)"},
-    {_BIAS: f"{_BIAS} + torch.ones(seq_len, seq_len).triu(1) * -math.inf"},
-    says="alibi_bias masks later keys with -inf, which is not its job.",
-    look="What is above the diagonal? Which code adds the mask?",
-)
-mistake(
     {"positions[:, None])": "positions[:, None] - 1)"},
     says="alibi_bias counts steps from 1, so a token penalizes itself.",
     look="How far is a query from its own key?",
@@ -1120,29 +1034,26 @@ mistake(
 )
 mistake(
     {"clamp(max=0)": "clamp(-128, 0)"},
-    says="alibi_bias stops counting at 128 steps.",
+    {"clamp(max=0)": "clamp(-256, 0)"},
+    {"clamp(max=0)": "clamp(max=0).bfloat16().float()"},
+    {"clamp(max=0)": "clamp(max=0).to(torch.int8)"},
+    says="alibi_bias doesn't count every step: the penalty doesn't grow with each of them.",
     look="Is there a largest distance?",
+)
+mistake(
+    *({_BIAS: f"({_BIAS}).masked_fill(steps_back < {-n}, -math.inf)"} for n in (128, 255, 256)),
+    says="alibi_bias forbids far keys altogether, which should only be penalized.",
+    look="What is the penalty of 300 steps back, in a head with slope 1/256?",
+)
+mistake(
+    {_BIAS: f"{_BIAS} + torch.ones(seq_len, seq_len).triu(1) * -math.inf"},
+    says="alibi_bias is NaN at keys up to the query.",
+    look="What is 0 * -inf?",
 )
 mistake(
     {_BIAS: "slopes * steps_back[:, :, None]"},
     says="alibi_bias puts the heads last, (T, T, H), instead of first.",
     look="Which axis is which in (H, T, T)?",
-)
-mistake(
-    {"n_heads & (n_heads - 1)": "n_heads % 2"},
-    {"n_heads & (n_heads - 1)": "(n_heads > 1 and n_heads % 2)"},
-    says="alibi_bias takes every even number of heads for a power of two.",
-    look="Is 6 a power of two?",
-)
-
-
-_biases = {}
-
-mistake(
-    {_BIAS: f"_biases.setdefault(n_heads, {_BIAS})[:, :seq_len, :seq_len]"},
-    says="alibi_bias caches its result by the number of heads, and forgets that T matters too.",
-    look="Call it for two lengths, one after the other. What is the key of the cache?",
-    forget=_biases.clear,
 )
 
 
@@ -1159,18 +1070,11 @@ def three_loops(n_heads, seq_len):
 
 
 alternative(
-    {"n_heads & (n_heads - 1)": "not math.log2(n_heads).is_integer()", ".clamp(max=0)": ".tril()"},
+    {".clamp(max=0)": ".abs().neg()"},
+    {".clamp(max=0)": ""},
+    {_BIAS: f"({_BIAS}).masked_fill(torch.ones(seq_len, seq_len).triu(1).bool(), -math.inf)"},
     {f"2.0 ** {_EXPONENTS}": "torch.logspace(-8 / n_heads, -8, n_heads, base=2.0)"},
-    {
-        f"2.0 ** {_EXPONENTS}": "torch.full((n_heads,), 2.0 ** (-8 / n_heads)).cumprod(0)",
-        _BIAS: 'torch.einsum("h,qk->hqk", slopes, steps_back.float())',
-    },
-    {_STEPS: "-torch.ones(seq_len, seq_len).tril(-1).flip(-1).cumsum(-1).flip(-1).tril()"},
-    {
-        _STEPS: "torch.from_numpy(np.minimum(np.subtract.outer(*[-np.arange(seq_len)] * 2), 0))",
-        _BIAS: "torch.stack([slope * steps_back for slope in slopes])",
-    },
-    functools.cache(alibi_bias),
+    {_BIAS: "torch.stack([slope * steps_back for slope in slopes])"},
 )
 
 error(

@@ -17,9 +17,6 @@ from solutions.sinusoidal import (
     sinusoidal_encoding,
 )
 
-# what mistakes remember from one call to the next
-_kept_rows, _kept_rotations = {}, {}
-
 # --- what two exercises take from the frequencies -----------------------------------------------
 
 for exercise in ("sinusoidal_encoding", "offset_rotation"):
@@ -70,18 +67,33 @@ mistake(
     look="What is the exponent of the last pair, close to 1 or close to 2?",
 )
 mistake(
+    {"/ n_embd)": "/ n_embd).flip(0)"},
+    says="inverse_frequencies returns the slowest frequency first.",
+    look="Which frequency is pair 0's?",
+)
+mistake(
+    *({"return base": "return (base", "/ n_embd)": f"/ n_embd))[:{n}]"} for n in (64, 512)),
+    {"n_embd, 2,": "min(n_embd, 1024), 2,"},
+    says="inverse_frequencies never returns more than a fixed number of frequencies.",
+    look="How many pairs does the widest row have that you tried?",
+)
+mistake(
+    *(
+        {"return base": "return (base", "/ n_embd)": f"/ n_embd)).{rounded}.double()"}
+        for rounded in ("half()", "bfloat16()", "round(decimals=4)", "round(decimals=3)")
+    ),
+    says="inverse_frequencies rounds its frequencies too coarsely.",
+    look="How many digits are left of the slowest frequency?",
+)
+mistake(
     {"/ n_embd)": "/ max(n_embd - 2, 1))"},
     says="inverse_frequencies lets the exponent reach 1: 2i / (C - 2) instead of 2i / C.",
     look="What is the exponent of the last pair: exactly 1, or a little less?",
 )
 mistake(
     {" / n_embd)": ")"},
-    says="inverse_frequencies does not divide its exponents by C.",
-    look="What is the exponent of the second pair for C = 4?",
-)
-mistake(
     {"/ n_embd)": "/ (n_embd - 1))"},
-    says="inverse_frequencies divides its exponents by C - 1 instead of C.",
+    says="inverse_frequencies does not divide its exponents by C.",
     look="What is the exponent of the second pair for C = 4?",
 )
 mistake(
@@ -109,25 +121,10 @@ mistake(
     look="Is each frequency a constant factor smaller than the one before?",
 )
 mistake(
-    {"/ n_embd": "// n_embd"},
-    {"-even_columns / n_embd": "-(even_columns // n_embd)"},
-    says="inverse_frequencies computes with integers, as // and integer tensors do.",
-    look="What is 2 // 6, and what is -2 // 6? What is 10000 ** -2 as an integer?",
-)
-mistake(
     {"base **": "2 * math.pi / base **"},
     {"base **": "0.5 / math.pi * base **"},
     says="inverse_frequencies gives wavelengths or turns instead of radians per position.",
     look="How far does the first pair turn per position, in radians?",
-)
-mistake(
-    {"    check_width(n_embd)": "    n_embd -= n_embd % 2"},
-    {"check_width(n_embd)": "check_width(n_embd + n_embd % 2)"},
-    {"check_width(n_embd)": "check_width(n_embd if n_embd % 2 else 2)"},
-    {"check_width(n_embd)": "check_width(n_embd or 2)"},
-    {"check_width(n_embd)": "n_embd *= n_embd > 0; check_width(n_embd or 2)"},
-    says="inverse_frequencies raises no ValueError for a width that does not split into pairs.",
-    look="What should happen to a sine that has no cosine? Is 0 an even number?",
 )
 
 
@@ -139,6 +136,7 @@ def exp_of_a_logarithm(n_embd, base=10000.0):
 
 _POWER = "base ** (-even_columns / n_embd)"
 alternative(
+    {", dtype=torch.float64": ""},
     {"float64": "float32", _POWER: "1.0 / (base ** (even_columns / n_embd))"},
     {_POWER: "torch.tensor([math.pow(base, -2 * i / n_embd) for i in range(n_embd // 2)])"},
     {_POWER: "torch.from_numpy(np.power(base, -np.arange(0, n_embd, 2) / n_embd))"},
@@ -187,18 +185,6 @@ mistake(
     common=True,
 )
 mistake(
-    {"base))": "base)).float()"},
-    says="sinusoidal_encoding takes sine and cosine of float32 angles, too coarse far out.",
-    look="How far apart are two float32 numbers near 10,000?",
-    common=True,
-)
-mistake(
-    {".float()": ""},
-    says="sinusoidal_encoding returns float64 instead of float32.",
-    look="Which dtype do the layers after it expect?",
-    common=True,
-)
-mistake(
     {"angles.sin(), angles.cos()": "angles.cos(), angles.sin()"},
     says="sinusoidal_encoding puts the cosine before the sine.",
     look="What is the first row: 0, 1, 0, 1, … or 1, 0, 1, 0, …?",
@@ -216,33 +202,40 @@ mistake(
     look="What is the first row? Into which columns does each of your assignments write?",
 )
 mistake(
-    {", base)": ", base).float()"},
-    says="sinusoidal_encoding rounds its frequencies to float32 before it multiplies.",
-    look="What does position 10,000 do to an error of one part in ten million?",
-)
-mistake(
     {"(positions": "(positions / max(length, 1)"},
     {"(positions": "(positions / max(length - 1, 1)"},
     says="sinusoidal_encoding stretches the positions to 0..1, so its rows depend on T.",
     look="Is row 3 the same in a table of 10 rows and in one of 100?",
 )
 mistake(
+    {"(positions": "(positions.clamp(max=511)"},
     {"(positions": "(positions.clamp(max=4095)"},
+    {"(positions": "(positions % 512"},
+    {"(positions": "(positions % 4096"},
     says="sinusoidal_encoding gives several distant positions the same row.",
-    look="Which row comes after row 4095? How many digits do the positions keep?",
+    look="Print a late row of a long table, and the rows before it. Does it occur twice?",
 )
 mistake(
+    {"arange(length,": "arange(1000,", "return ": "return (", "(-2)": "(-2))[:length]"},
+    {"arange(length,": "arange(5000,", "return ": "return (", "(-2)": "(-2))[:length]"},
+    says="sinusoidal_encoding never returns more than a fixed number of rows.",
+    look="What does a slice do when its end is beyond the last row?",
+)
+mistake(
+    *({"base))": f"base)).{half}()"} for half in ("bfloat16", "half")),
     *(
-        {".flatten(-2)": f".flatten(-2) * ({there})"}
-        for there in (
-            "positions[:, None] > 0",
-            "positions[:, None] < length - 1",
-            "torch.arange(n_embd) > 1",
-            "torch.arange(n_embd) < n_embd - 2",
-        )
+        {"length, dtype=torch.float64)": f"length).{half}().double()"}
+        for half in ("half", "bfloat16")
     ),
-    says="sinusoidal_encoding leaves its first or last row, or its first or last pair, at 0.",
-    look="Where do your loops begin, and where do they end?",
+    *({", base)": f", base).{half}().double()"} for half in ("half", "bfloat16")),
+    *(
+        {"(positions": f"(positions.{half}()", ", base)": f", base).{half}()"}
+        for half in ("half", "bfloat16")
+    ),
+    {".float()": ".half().float()"},
+    {".float()": ".bfloat16().float()"},
+    says="sinusoidal_encoding rounds to half precision on the way.",
+    look="How many digits do bfloat16 and float16 keep of 301 or of 4,097?",
 )
 mistake(
     {"torch.outer": "-torch.outer"},
@@ -250,13 +243,9 @@ mistake(
     look="Is sin 1 positive?",
 )
 mistake(
-    {"torch.outer": "math.pi / 180 * torch.outer"},
-    says="sinusoidal_encoding takes its angles for degrees and converts them.",
-    look="Which unit does torch.sin expect, and which one does the formula give?",
-)
-mistake(
     {"torch.outer": "2 * math.pi * torch.outer"},
-    says="sinusoidal_encoding takes its angles for whole turns and multiplies them by 2π.",
+    {"torch.outer": "math.pi / 180 * torch.outer"},
+    says="sinusoidal_encoding converts its angles, which are radians already.",
     look="Which unit does torch.sin expect, and which one does the formula give?",
 )
 mistake(
@@ -279,47 +268,41 @@ mistake(
     says="sinusoidal_encoding scales its rows.",
     look="What is sin² + cos² of one pair?",
 )
-mistake(
-    {"check_width(n_embd)": "n_embd += (odd := n_embd % 2)", "(-2)": "(-2)[:, : n_embd - odd]"},
-    says="sinusoidal_encoding raises no ValueError for a width that does not split into pairs.",
-    look="What should happen to a sine that has no cosine?",
-)
 
 
 @alternative
-def as_in_the_textbook(length, n_embd, base=10000.0):
+def as_in_the_annotated_transformer(length, n_embd, base=10000.0):
     check_width(n_embd)
-    pe = torch.zeros(length, n_embd, dtype=torch.float64)
-    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-    div_term = torch.exp(torch.arange(0, n_embd, 2).double() * (-math.log(base) / n_embd))
+    pe = torch.zeros(length, n_embd)
+    position = torch.arange(0, length).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, n_embd, 2) * -(math.log(base) / n_embd))
     pe[:, 0::2] = torch.sin(position * div_term)
     pe[:, 1::2] = torch.cos(position * div_term)
-    return pe.float()
+    return pe
+
+
+@alternative
+def divided_by_powers_in_a_batch_of_one(length, n_embd, base=10000.0):
+    check_width(n_embd)
+    table = torch.zeros(1, length, n_embd)
+    exponents = torch.arange(0, n_embd, 2, dtype=torch.float32) / n_embd
+    angles = torch.arange(length, dtype=torch.float32).reshape(-1, 1) / torch.pow(base, exponents)
+    table[:, :, 0::2], table[:, :, 1::2] = torch.sin(angles), torch.cos(angles)
+    return table[0]
 
 
 alternative(
+    {".float()": ""},
+    {"length, dtype=torch.float64": "length", ", base)": ", base).float()"},
     {"base))": "base)).repeat_interleave(2, dim=1)", _TABLE: _BY_COLUMN},
     {_TABLE: "(angles.repeat_interleave(2, 1) + torch.arange(n_embd) % 2 * (math.pi / 2)).sin()"},
     {_TABLE: "torch.tensor([[f(a) for a in row for f in (math.sin, math.cos)] for row in angles])"},
-    {_TABLE: "torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), -1)).flatten(-2)"},
+    {
+        "return ": "angles = angles.numpy()\n    return ",
+        _TABLE: "torch.from_numpy(np.stack((np.sin(angles), np.cos(angles)), -1)).flatten(-2)",
+    },
     {_TABLE: "torch.view_as_real(torch.polar(angles**0, math.pi / 2 - angles)).flatten(-2)"},
 )
-
-
-@alternative
-def turned_from_row_to_row(length, n_embd, base=10000.0):
-    step = [cmath.exp(1j * turn) for turn in inverse_frequencies(n_embd, base).tolist()]
-    hands, rows = [1 + 0j] * len(step), []
-    for _ in range(length):
-        rows.append([part for hand in hands for part in (hand.imag, hand.real)])
-        hands = [hand * turn for hand, turn in zip(hands, step, strict=True)]
-    return torch.tensor(rows, dtype=torch.float32)
-
-
-@alternative
-@functools.cache
-def remembered_by_all_arguments(length, n_embd, base=10000.0):
-    return sinusoidal_encoding(length, n_embd, base)
 
 
 error(
@@ -369,22 +352,24 @@ mistake(
     common=True,
 )
 mistake(
-    {"n_embd, base)\n        self.reg": "n_embd, base) / n_embd**0.5\n        self.reg"},
-    {"n_embd, base)\n        self.reg": "n_embd, base) * n_embd**0.5\n        self.reg"},
-    {
-        "table[:seq_len]": "table[:seq_len] / self.n_embd**0.5",
-        _LONGER: f"{_LONGER} / self.n_embd**0.5",
-    },
-    {
-        "table[:seq_len]": "table[:seq_len] * self.n_embd**0.5",
-        _LONGER: f"{_LONGER} * self.n_embd**0.5",
-    },
+    *(
+        edits
+        for by in ("* n_embd**0.5", "/ n_embd**0.5")
+        for edits in (
+            {"n_embd, base)\n        self.reg": f"n_embd, base) {by}\n        self.reg"},
+            {
+                "table[:seq_len]": f"table[:seq_len] {by.replace('n_', 'self.n_')}",
+                _LONGER: f"{_LONGER} {by.replace('n_', 'self.n_')}",
+            },
+        )
+    ),
     says="SinusoidalPositionalEmbedding scales its rows by √C or its inverse.",
     look="What is sin² + cos² of one pair of a row?",
 )
 mistake(
     {_LONGER: "self.table"},
     {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(max(max_seq_len, 5000), n"},
+    {"seq_len <= len(self.table)": "True", "(max_seq_len, n": "(2 * max_seq_len, n"},
     says="SinusoidalPositionalEmbedding returns no more rows than its table has.",
     look="What does a slice do when its end is beyond the last row?",
     common=True,
@@ -400,55 +385,38 @@ mistake(
 )
 mistake(
     {".to(self.table)": ""},
-    {_LONGER: f"torch.cat((self.table, {_BEYOND}))"},
-    says="SinusoidalPositionalEmbedding leaves the rows beyond its table in float32 on the CPU.",
+    {_LONGER: f"self.__dict__.setdefault(f'rows_{{seq_len}}', {_LONGER})"},
+    says="SinusoidalPositionalEmbedding does not move the rows beyond its table along.",
     look="What did `module.to(...)` do to the table, and what does it for the later rows?",
     common=True,
-)
-mistake(
-    {
-        _REGISTERED: 'self.register_buffer("rates", inverse_frequencies(n_embd, base).float())',
-        "if seq_len <= len(self.table):": "angles = torch.outer(torch.arange(seq_len).double()"
-        ".to(self.rates.device), self.rates.double())",
-        "    return self.table[:seq_len]": "table = torch.stack((angles.sin(), angles.cos()), -1)",
-        _LONGER: "table.flatten(1).to(self.rates)",
-    },
-    says="SinusoidalPositionalEmbedding keeps its rates in a buffer, which `.to(dtype)` rounds.",
-    look="What does `.to(torch.bfloat16)` do to a rate? How far out does it show?",
-)
-mistake(
-    {".to(self.table)": ".to(self.table.dtype)"},
-    {".to(self.table)": ".to(self.table.device)"},
-    says="SinusoidalPositionalEmbedding moves later rows only to a device, or only to a dtype.",
-    look="What can `.to(...)` take besides a device, or besides a dtype?",
-)
-mistake(
-    {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
-    says="SinusoidalPositionalEmbedding has a buffer, but returns rows of another table.",
-    look="Which of its tensors does forward use?",
 )
 mistake(
     *(
         {
             "        if seq_len": f"        if seq_len {above} len(self.table):\n"
-            f"            raise {kind}(f'too long: {got}')\n        if seq_len"
+            f"            raise {kind}(f'{got}')\n        if seq_len"
         }
-        for kind, above, got in (
-            ("ValueError", ">", "{seq_len} > {len(self.table)}"),
-            ("ValueError", ">", "at most {len(self.table)}, got {seq_len}"),
-            ("ValueError", ">", "at most {len(self.table)}"),
-            ("ValueError", ">", "{seq_len}"),
-            ("ValueError", ">", ""),
-            ("ValueError", ">=", "{seq_len} > {len(self.table)}"),
-            ("ValueError", ">=", "at most {len(self.table)}, got {seq_len}"),
-            ("IndexError", ">", "{seq_len} > {len(self.table)}"),
-            ("IndexError", ">", "at most {len(self.table)}, got {seq_len}"),
-        )
+        for kind in ("ValueError", "IndexError")
+        for above in (">", ">=")
+        for got in ("too long", "too long: {seq_len}", "{len(self.table)}")
     ),
     {_LONGER: "self.table[torch.arange(seq_len)]"},
     {"        if seq_len": "        assert seq_len <= len(self.table)\n        if seq_len"},
     says="SinusoidalPositionalEmbedding raises an error for a sequence longer than its table.",
     look="Does the formula run out?",
+)
+mistake(
+    *(
+        {_REGISTERED: _REGISTERED.replace("table,", f"table.{half}(),")}
+        for half in ("half", "bfloat16")
+    ),
+    says="SinusoidalPositionalEmbedding keeps its table in half precision.",
+    look="Which dtype do your rows have before anything is moved?",
+)
+mistake(
+    {_REGISTERED: 'self.table = table; self.register_buffer("copy", table.clone())'},
+    says="SinusoidalPositionalEmbedding has a buffer, but returns rows of another table.",
+    look="Which of its tensors does forward use?",
 )
 mistake(
     {_LONGER: "self.table[torch.arange(seq_len).clamp(max=len(self.table) - 1)]"},
@@ -458,6 +426,10 @@ mistake(
 )
 mistake(
     {_LONGER: "self.table[torch.arange(seq_len) % len(self.table)]"},
+    {
+        "(max_seq_len, n_": "(max(max_seq_len, 4096), n_",
+        _LONGER: "self.table[torch.arange(seq_len) % len(self.table)]",
+    },
     {_LONGER: f"torch.cat((self.table, {_LONGER}[: seq_len - len(self.table)]))"},
     says="SinusoidalPositionalEmbedding starts again at position 0 after its table ends.",
     look="Which position comes first after a table of T rows?",
@@ -473,29 +445,9 @@ mistake(
     look="How many rows should come back, and who adds the batch axis later?",
 )
 mistake(
-    {_LONGER: f"self.__dict__.setdefault(f'rows_{{seq_len}}', {_LONGER})"},
-    says="SinusoidalPositionalEmbedding grows its table in a plain attribute, which `.to` misses.",
-    look="What happens to the longer table when the module moves later?",
-)
-mistake(
     {"if seq": "seq_len = self.n = max(seq_len, getattr(self, 'n', 0))\n        if seq"},
     says="SinusoidalPositionalEmbedding returns the rows of a long sequence to shorter ones, too.",
     look="What does a short sequence get after a long one?",
-)
-mistake(
-    {"(max_seq_len, n_embd, base)": "(max_seq_len, n_embd)"},
-    says="SinusoidalPositionalEmbedding doesn't pass its base on to the table.",
-    look="Which calls need the base?",
-)
-mistake(
-    {"check_width(n_embd)": "check_width(n_embd); check_width(max_seq_len)"},
-    says="SinusoidalPositionalEmbedding rejects an odd max_seq_len; only the width must be even.",
-    look="What splits into pairs, the features or the positions?",
-)
-mistake(
-    {"(max_seq_len, n_embd, base)": "(n_embd, max_seq_len, base)"},
-    says="SinusoidalPositionalEmbedding makes a table of n_embd rows and max_seq_len columns.",
-    look="In which order does sinusoidal_encoding take its arguments?",
 )
 mistake(
     {"[:seq_len]": "[1 : seq_len + 1]", ".to(self.table)": "[1:].to(self.table)"},
@@ -507,32 +459,15 @@ mistake(
 )
 
 
-def _made_in(dtype, length, n_embd, base=10000.0):
-    angles = torch.outer(
-        torch.arange(length).to(dtype), inverse_frequencies(n_embd, base).to(dtype)
-    )
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+@alternative
+class frequencies_as_the_buffer(nn.Module):
+    def __init__(self, max_seq_len, n_embd, base=10000.0):
+        super().__init__()
+        self.register_buffer("rates", inverse_frequencies(n_embd, base))
 
-
-mistake(
-    {"seq_len <= len(self.table)": "False", "sinusoidal_encoding(seq": "_made_in(self.table, seq"},
-    {"sinusoidal_encoding(seq": "_made_in(self.table, seq"},
-    says="SinusoidalPositionalEmbedding computes angles in its own dtype; bfloat16 rounds them.",
-    look="What is rounded to bfloat16: the angles or their sines?",
-)
-
-
-@mistake(
-    says="SinusoidalPositionalEmbedding shares its longest table with modules of another base.",
-    look="On which arguments does a table depend?",
-    forget=_kept_rows.clear,
-)
-class shares_long_tables(SinusoidalPositionalEmbedding):
     def forward(self, seq_len):
-        if seq_len > max(len(self.table), len(_kept_rows.get(self.n_embd, ()))):
-            _kept_rows[self.n_embd] = sinusoidal_encoding(seq_len, self.n_embd, self.base)
-        table = self.table if seq_len <= len(self.table) else _kept_rows[self.n_embd]
-        return table[:seq_len].to(self.table)
+        angles = torch.outer(torch.arange(seq_len).to(self.rates), self.rates)
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 @alternative
@@ -559,11 +494,7 @@ alternative(
         "= n_embd, base": "= n_embd, base; self.register_buffer('n', torch.tensor(n_embd))",
         "self.n_embd, self.base)": "self.n.item(), self.base)",
     },
-    {
-        _MADE: "_made_in(torch.float32, max_seq_len, n_embd, base)",
-        ", self.base)": ", self.base).to(self.table.device)",
-        "[:seq_len]": ".index_select(0, torch.arange(seq_len).to(self.table.device))",
-    },
+    {_MADE: f"{_MADE}.double()"},
 )
 
 error(
@@ -607,12 +538,6 @@ mistake(
     common=True,
 )
 mistake(
-    {".double()": ".float()"},
-    says="offset_rotation computes its angles in float32, too coarse for offsets of a thousand.",
-    look="How far apart are two float32 numbers near 1,000?",
-    common=True,
-)
-mistake(
     {"(-sin, cos)": "(sin, cos)"},
     {"(cos, sin)": "(cos, -sin)"},
     says="offset_rotation is symmetric: both sines have the same sign, so it mirrors.",
@@ -637,27 +562,32 @@ mistake(
     look="How many blocks does a width of 6 need?",
 )
 mistake(
-    *({"    cos, sin": f"    angles[{i}] = 0\n    cos, sin"} for i in (0, -1)),
-    *({"    sine_row": f"    cos[{i}] = sin[{i}] = 0\n    sine_row"} for i in (0, -1)),
-    says="offset_rotation leaves out its first or last block.",
-    look="Where does your loop over the pairs begin, and where does it end?",
-)
-mistake(
-    {".double()": ".double().flip(0)"},
-    says="offset_rotation builds its blocks for the slowest pair first.",
-    look="Which pair does the upper left block rotate?",
-)
-mistake(
     {"= k *": "= abs(k) *"},
     {"= k *": "= max(k, 0) *"},
-    *(
-        {"    angles": f"    if k {at_most}: raise ValueError(f'k{got}')\n    angles"}
-        for at_most in ("< 0", "<= 0")
-        for got in (" is {k}", " must be 0 or more, got {k}", " must be 1 or more, got {k}", "")
-    ),
+    {"    angles": "    if k < 0: raise ValueError(f'k must be 0 or more, got {k}')\n    angles"},
     {"    angles": "    assert k >= 0\n    angles"},
     says="offset_rotation does not go back for a negative k.",
     look="What does a negative k mean? Compare the matrices for 3 and -3.",
+)
+mistake(
+    {"= k *": "= max(-512, min(k, 512)) *"},
+    {"= k *": "= math.fmod(k, 100) *"},
+    says="offset_rotation gives the same matrix for several distant offsets.",
+    look="Does the rotation for 900 differ from that for 1,000?",
+)
+mistake(
+    *(
+        {"    sine_row": f"    cos[{n}:], sin[{n}:] = 1, 0\n    sine_row"}
+        for n in (32, 64, 128, 256)
+    ),
+    says="offset_rotation turns no more than a fixed number of pairs.",
+    look="How many blocks does a width of 600 need?",
+)
+mistake(
+    *({", base)": f", base).{half}().double()"} for half in ("half", "bfloat16")),
+    *({"# (C/2,)": f"\n    angles = angles.{half}().double()"} for half in ("half", "bfloat16")),
+    says="offset_rotation rounds to half precision on the way.",
+    look="How many digits do bfloat16 and float16 keep of an angle of 1,000 radians?",
 )
 mistake(
     {"= k *": "= (k + 1) *"},
@@ -678,46 +608,29 @@ mistake(
     says="offset_rotation has something other than C/2 blocks of 2 × 2 along its diagonal.",
     look="Print the shape of the result, and of what you give to block_diag.",
 )
-mistake(
-    {
-        "check_width(n_embd)": "odd = n_embd % 2 * (n_embd > 1)\n    n_embd -= odd",
-        "dim=-2)": "dim=-2), torch.eye(odd)",
-    },
-    says="offset_rotation raises no ValueError for a width that does not split into pairs.",
-    look="What should happen to a sine that has no cosine?",
-)
-
-
-@mistake(
-    says="offset_rotation multiplies one float32 step k times, so the error piles up.",
-    look="How large is the error after a thousand products?",
-)
-def power_of_a_float32_step(k, n_embd, base=10000.0):
-    step = offset_rotation(1 if k >= 0 else -1, n_embd, base)
-    return functools.reduce(torch.matmul, [step] * abs(k), torch.eye(n_embd))
 
 
 @alternative
-def blocks_written_in_place(k, n_embd, base=10000.0):
+def blocks_of_two_by_two(k, n_embd, base=10000.0):
     check_width(n_embd)
-    matrix = torch.eye(n_embd)
-    for i in range(0, n_embd, 2):
-        angle = k / base ** (i / n_embd)
-        c, s = math.cos(angle), math.sin(angle)
-        matrix[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
-    return matrix
+    blocks = []
+    for i in range(n_embd // 2):
+        angle = torch.tensor(k / base ** (2 * i / n_embd))
+        cos, sin = angle.cos(), angle.sin()
+        blocks.append(torch.tensor([[cos, sin], [-sin, cos]]))
+    return torch.block_diag(*blocks)
 
 
 @alternative
-def cosines_and_sines_by_diagonals(k, n_embd, base=10000.0):
-    angles = np.float64(k) * inverse_frequencies(n_embd, base).double().numpy()
-    sines = np.stack((np.sin(angles), 0 * angles), axis=-1).ravel()[:-1]
-    matrix = np.diag(np.cos(angles).repeat(2)) + np.diag(sines, 1) - np.diag(sines, -1)
-    return torch.from_numpy(matrix.astype(np.float32))
+def power_of_a_step(k, n_embd, base=10000.0):
+    step = offset_rotation(1 if k >= 0 else -1, n_embd, base)
+    return torch.linalg.matrix_power(step, abs(k))
 
 
 _TURN = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
 alternative(
+    {".float()": ""},
+    {", base)": ", base).float()"},
     {_ALL_BLOCKS: "(torch.kron(cos.diag(), torch.eye(2)) + torch.kron(sin.diag(), _TURN))"},
     {_ALL_BLOCKS: "torch.matrix_exp(torch.kron((angles % (2 * math.pi)).diag(), _TURN))"},
 )
@@ -751,7 +664,10 @@ _SUMS = "(pe[: len(pe) - k] * pe[k:]).sum(dim=-1)"
 
 mistake(
     {_LEFT: "pe[0]"},
-    says="relative_similarity compares every row with row 0.",
+    {_SUMS: "pe @ pe[k]"},
+    {_SUMS: "pe[: len(pe) - k] @ pe[k]"},
+    {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
+    says="relative_similarity takes the same row for every p, where each p has its own.",
     look="Which two rows belong together for p = 1?",
     common=True,
 )
@@ -777,25 +693,15 @@ mistake(
 mistake(
     {".sum(": ".mean("},
     {".sum(dim=-1)": ".sum(dim=-1) / pe.shape[-1] ** 0.5"},
-    says="relative_similarity takes a mean, or scales as attention does.",
+    {".sum(dim=-1)": ".sum(dim=-1) / (pe.shape[-1] / 2)"},
+    says="relative_similarity scales its dot products.",
     look="What is a dot product? Does it contain a scale?",
-)
-mistake(
-    {_LEFT: "pe[0]", "pe[k:]": "pe[k]", ".sum(dim=-1)": ".sum().repeat(len(pe) - k)"},
-    says="relative_similarity compares only rows 0 and k.",
-    look="Which two rows belong together for p = 1?",
 )
 mistake(
     {_LEFT: "pe[k:]"},
     {"pe[k:]": _LEFT},
     {_SUMS: "(pe @ pe.T).diagonal()"},
     says="relative_similarity compares each row with itself.",
-    look="Which two rows belong together for p = 1?",
-)
-mistake(
-    {_SUMS: "pe @ pe[k]"},
-    {_SUMS: "pe[: len(pe) - k] @ pe[k]"},
-    says="relative_similarity compares every row with row k.",
     look="Which two rows belong together for p = 1?",
 )
 mistake(
@@ -822,32 +728,32 @@ mistake(
     look="How many numbers should come back, and which entries of your matrix are they?",
 )
 mistake(
+    *({"return (": f"pe = pe[:{n}]\n    return ("} for n in (128, 512)),
+    *({"return (": f"pe = pe[:, :{n}]\n    return ("} for n in (64, 256, 512)),
+    says="relative_similarity ignores rows or features beyond a fixed number.",
+    look="Which parts of a table of 600 rows, or of 600 features, does your code read?",
+)
+mistake(
     {" * ": " - ", ".sum(dim": ".norm(dim"},
     {" * ": " - ", ".sum(dim": ".square().sum(dim"},
     {"return (": "return nn.CosineSimilarity(-1)(", " * pe[k:]).sum(dim=-1)": ", pe[k:])"},
     says="relative_similarity returns distances or cosines instead of dot products.",
     look="What is a dot product?",
 )
-mistake(
-    {"k < len(pe)": "k < max(len(pe) - 1, 1)"},
-    says="relative_similarity rejects the distance 0 or T - 1.",
-    look="How far is a row from itself? And the first from the last?",
-)
 
 
 @alternative
 def diagonal_of_all_pairs(pe, k):
-    if k < 0 or k >= pe.size(0):
-        raise ValueError(f"no two of {pe.size(0)} rows are {k} apart")
-    return (pe @ pe.mT).diagonal(k)
+    if not 0 <= k < len(pe):
+        raise ValueError(f"no two of {len(pe)} rows are {k} apart")
+    return (pe @ pe.T).diagonal(k)
 
 
 alternative(
     {_SUMS: 'torch.einsum("tc,tc->t", pe[k:], pe.narrow(0, 0, len(pe) - k))'},
-    {_SUMS: "torch.stack([pe[p].dot(pe[p + k]) for p in range(len(pe) - k)])"},
-    {_SUMS: "torch.bmm(pe[: len(pe) - k, None].double(), pe[k:, :, None].double()).ravel().to(pe)"},
+    {_SUMS: "torch.tensor([pe[p].dot(pe[p + k]).item() for p in range(len(pe) - k)])"},
     {_LEFT: "pe", "pe[k:]": "pe.roll(-k, dims=0)", ".sum(dim=-1)": ".sum(dim=-1)[: len(pe) - k]"},
-    {_SUMS: "torch.linalg.vecdot(pe[torch.arange(len(pe) - k).to(pe.device)], pe[k:])"},
+    {_SUMS: "torch.linalg.vecdot(pe[torch.arange(len(pe) - k)], pe[k:])"},
 )
 
 
@@ -863,19 +769,3 @@ error(
     "IndexError: index 6 is out of bounds for dimension 0 with size 6",
     "Often p runs over all T rows, and the last ones have no partner k rows later.",
 )
-
-
-# --- what several exercises have in common ------------------------------------------------------
-
-_REFUSING = "if n_embd < 2 or n_embd % 2: "
-for exercise in (
-    "inverse_frequencies",
-    "sinusoidal_encoding",
-    "SinusoidalPositionalEmbedding",
-    "offset_rotation",
-):
-    mistake, alternative, error = entries(exercise)
-
-    alternative(
-        {"check_width(n_embd)": f"{_REFUSING}raise ValueError(f'width {{n_embd}} is not even')"}
-    )

@@ -32,14 +32,12 @@ class Verdict:
     Attributes:
         entries: what the variant is, one entry of the catalogue or two mistakes at once.
         failed: the message of each test that failed.
-        in_corners: whether only tests of corners failed.
         diagnosis: what a student would have been told, had there been time enough.
     """
 
     entries: tuple[Mistake | Alternative, ...]
     passed: tuple[str, ...]
     failed: dict[str, str]
-    in_corners: bool
     diagnosis: Diagnosis | None
 
     @property
@@ -115,7 +113,6 @@ def _verdict(
         entries,
         passed=tuple(one.case.name for one in findings if one.status == Status.PASSED),
         failed={one.case.name: one.text for one in failed},
-        in_corners=all(one.case.corner for one in failed),
         diagnosis=diagnose(findings, known, _LONG_ENOUGH),
     )
 
@@ -142,7 +139,6 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
         entry, n_failed = verdict.entries[0], len(verdict.failed)
         mark = "ok " if verdict.as_it_should_be else "BAD"
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
-        count += ", of corners only" if n_failed and verdict.in_corners else ""
         kind = type(entry).__name__.lower()
         click.echo(f"{mark} {kind} {entry.exercise} {verdict.place} ({count}) {verdict.says}")
         if not verdict.as_it_should_be:

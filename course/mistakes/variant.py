@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy
 import torch
 
 from course.syllabus import find_lesson
@@ -220,42 +219,14 @@ def each(function: Callable, result: Any) -> Any:
     return tuple(map(function, result)) if isinstance(result, tuple) else function(result)
 
 
-def coarse(value: Any, dtype: torch.dtype, stays: bool = False) -> Any:
-    """Return numbers rounded to a dtype; in their own again, unless they stay in it."""
-    if isinstance(value, float):
-        return torch.tensor(value).to(dtype).item()
-    if not isinstance(value, torch.Tensor) or value.dtype == torch.bool:
-        return value
-    return value.to(dtype) if stays else value.to(dtype).to(value.dtype)
-
-
 def zeroed(tensor: torch.Tensor, axis: int, at: int) -> torch.Tensor:
     """Return a tensor with zeros in the first or the last entry along an axis."""
     index = torch.tensor([at % tensor.shape[axis]], device=tensor.device)
     return tensor.index_fill(axis, index, 0)
 
 
-def only_numbers(error: Exception) -> str:
-    """Return the numbers in an error's message, without its words."""
-    return str(re.findall(_NUMBER, str(error)))
-
-
-def without_number(error: Exception, which: int | None) -> str:
-    """Return an error's message without one of the different numbers in it, or without any."""
-    message = str(error)
-    numbers = list(dict.fromkeys(re.findall(_NUMBER, message)))
-    if which is None:
-        return re.sub(_NUMBER, "", message)
-    if not -len(numbers) <= which < len(numbers):
-        return message
-    return re.sub(rf"(?<![\d.-]){re.escape(numbers[which])}(?![\d.])", "", message)
-
-
-_NUMBER = r"-?[\d.]*\d"
-
 _FOR_FAMILIES = {
     "torch": torch,
     "nn": torch.nn,
-    "numpy": numpy,
-    **{one.__name__: one for one in (each, coarse, zeroed, only_numbers, without_number)},
+    **{one.__name__: one for one in (each, zeroed)},
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from course.messages.wording import counted
 from course.syllabus import Exercise, Lesson, Status, name_for_check
 
-_MARKS = {Status.PASSED: "✓ passed", Status.IDEA_RIGHT: "◐ idea right, a corner is left"}
+_MARKS = {Status.PASSED: "✓ passed"}
 _COMMAND = re.compile(r",?\s*`course check ([\w.]+)`")
 
 

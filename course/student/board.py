@@ -6,7 +6,6 @@ import click
 
 from course.messages.wording import STATUS_WORDS, counted, filled
 from course.student.progress import (
-    IDEA_RIGHT,
     PASSED,
     TO_DO,
     UNCHECKED,
@@ -14,7 +13,7 @@ from course.student.progress import (
     cannot_be_loaded,
     next_exercise,
 )
-from course.syllabus import Exercise, Lesson, counted_lessons, lessons, name_for_check
+from course.syllabus import Lesson, counted_lessons, lessons, name_for_check
 from course.system.console import typed
 from course.system.terminal import columns
 
@@ -39,7 +38,7 @@ def course_board(status: dict[str, str]) -> str:
             f"{' ' * (8 - len(states))}"
             f"{points}{f'   {lesson.title}' if columns() >= 70 else ''}"
         )
-    shown = (STATUS_WORDS[status] for status in (PASSED, IDEA_RIGHT, WRONG, TO_DO, UNCHECKED))
+    shown = (STATUS_WORDS[status] for status in (PASSED, WRONG, TO_DO, UNCHECKED))
     legend = "  ".join(f"{words.sign} {words.label}" for words in shown)
     lines += ["", f"  {legend} since the last edit"]
     return "\n".join(lines)
@@ -83,7 +82,6 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  {typed(f'course check {name_for_check(exercise)}')}",
         f"  hint   {typed(f'course hint {exercise.name}')}",
-        *_or_go_on(exercise, status, prefer),
     ]
     return "\n".join(lines)
 
@@ -96,15 +94,6 @@ def _mend_first() -> list[str]:
         for lesson in lessons()
         if cannot_be_loaded(lesson)
     ]
-
-
-def _or_go_on(exercise: Exercise, status: dict[str, str], prefer: tuple[str, ...]) -> list[str]:
-    """Return the way past an exercise with the idea right: nobody is held up by a corner."""
-    following = next_exercise(status | {exercise.name: PASSED}, prefer)
-    if status[exercise.name] != IDEA_RIGHT or following is None:
-        return []
-    name = name_for_check(following[1])
-    return [f"  or move on to {following[1].name}: {typed(f'course check {name}')}"]
 
 
 def next_steps_and_why(status: dict[str, str]) -> str:

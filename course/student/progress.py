@@ -22,13 +22,10 @@ from course.system.files import write_atomically
 from course.testing.result import LessonResult
 from course.testing.source import definitions, names_reached
 
-PASSED, IDEA_RIGHT = Status.PASSED, Status.IDEA_RIGHT
-WRONG, TO_DO, UNCHECKED = Status.WRONG, Status.TO_DO, Status.UNCHECKED
+PASSED, WRONG = Status.PASSED, Status.WRONG
+TO_DO, UNCHECKED = Status.TO_DO, Status.UNCHECKED
 
-DONE = (PASSED, IDEA_RIGHT)
-"""The statuses with which a student goes on."""
-
-_FOUND = (PASSED, IDEA_RIGHT, WRONG, TO_DO)
+_FOUND = (PASSED, WRONG, TO_DO)
 """The statuses that a check finds."""
 
 

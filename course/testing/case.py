@@ -27,7 +27,6 @@ class Case:
         parameters: what `pytest.mark.parametrize` gives it.
         fixtures: "lesson" or "draw" or both.
         seconds: how long it may take.
-        corner: whether it is about a corner, and not about the idea of the exercise.
     """
 
     lesson: str
@@ -37,7 +36,6 @@ class Case:
     parameters: dict[str, Any] = field(repr=False, compare=False)
     fixtures: tuple[str, ...]
     seconds: float
-    corner: bool = False
 
     def seed(self, seed_of_run: int, purpose: str) -> int:
         """Return the test's own seed, so that no test depends on another.
@@ -66,7 +64,6 @@ def case_of(item: pytest.Item) -> Case | None:
         parameters=dict(parameters),
         fixtures=tuple(n for n in inspect.signature(item.obj).parameters if n not in parameters),
         seconds=limit.args[0] if limit else SECONDS_PER_TEST,
-        corner=item.get_closest_marker("corner") is not None,
     )
 
 

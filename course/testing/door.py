@@ -11,6 +11,7 @@ lives in this process or in another one. No test imports a student's module.
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -40,21 +41,11 @@ class Call:
 
 
 @dataclass(frozen=True)
-class TensorOutline:
-    """A tensor without its numbers."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    device: str
-    is_contiguous: bool
-
-
-@dataclass(frozen=True)
 class Outline:
     """A call without the numbers in its tensors.
 
     Attributes:
-        given: the arguments by position or name: an outline of a tensor, a number, None, or of
+        given: the arguments by position or name: the shape of a tensor, a number, None, or of
             anything else its type.
         raised: whether the student's code raised an exception.
     """
@@ -66,9 +57,7 @@ class Outline:
 
 def _outlined(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return TensorOutline(
-            tuple(value.shape), value.dtype, value.device.type, value.is_contiguous()
-        )
+        return value.shape
     return value if isinstance(value, int | float | None) else type(value)
 
 
@@ -80,8 +69,7 @@ class Lesson:
         self._calls = calls
         self.trace: list[Any] = []
         """What came back through the door, in order."""
-        self._inference = False
-        self._default_device: str | None = None
+        self._no_grad = False
 
     def __getattr__(self, name: str) -> "Function":
         if name.startswith("__"):
@@ -111,29 +99,14 @@ class Lesson:
         """Return the next number of PyTorch's global generator where the student's code runs."""
         return self.executor.random_number()
 
-    def trace_placement_only(self) -> None:
-        """Keep shape and device of the latest result: without data its numbers are arbitrary."""
-        result, _ = self.trace[-1]
-        if isinstance(result, torch.Tensor):
-            self.trace[-1] = (tuple(result.shape), str(result.device))
-
     @contextlib.contextmanager
-    def inference_mode(self) -> Iterator[None]:
-        """Make the calls in this block inside `torch.inference_mode()`."""
-        self._inference = True
+    def no_grad(self) -> Iterator[None]:
+        """Make the calls in this block inside `torch.no_grad()`."""
+        self._no_grad = True
         try:
             yield
         finally:
-            self._inference = False
-
-    @contextlib.contextmanager
-    def default_device(self, device: str) -> Iterator[None]:
-        """Make the calls in this block while new tensors land on this device by default."""
-        self._default_device = device
-        try:
-            yield
-        finally:
-            self._default_device = None
+            self._no_grad = False
 
     def call(
         self, target: str | Ref, name: str, args: tuple, kwargs: dict, upstream: Any = None
@@ -146,8 +119,7 @@ class Lesson:
                 _outgoing(args),
                 {key: _outgoing(value) for key, value in kwargs.items()},
                 upstream=upstream,
-                inference=self._inference,
-                default_device=self._default_device,
+                no_grad=self._no_grad,
             )
         except StudentError as error:
             self.trace.append(error)
@@ -258,6 +230,8 @@ def excerpt(value: Any, most: int = 2_000) -> Any:
         return items if step == 1 else [len(value), items]
     if isinstance(value, torch.Tensor) and value.numel() > most and value.device.type == "cpu":
         step = value.numel() // most
+        while math.gcd(step, value.shape[-1]) > 1:  # or only some of the columns would be kept
+            step += 1
         return [tuple(value.shape), value.reshape(-1)[::step].clone()]
     return list(value) if isinstance(value, tuple) else value
 

@@ -2,10 +2,10 @@
 
 import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from course.syllabus import Status, find_lesson
+from course.syllabus import Status
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
@@ -13,14 +13,13 @@ from course.testing.door import Lesson, Outline, excerpt
 from course.testing.errors import asks_for_input
 from course.testing.executor import Executor
 from course.testing.inputs import Draw
-from course.testing.outcomes import IdeaFirst, NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
+from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.show import show
 from course.testing.source import (
     definitions,
     is_still_a_stub,
     reference_source,
     used_exercises,
-    with_called,
 )
 
 SECONDS_ONCE_WRONG = 10
@@ -42,8 +41,6 @@ class Finding:
         mismatches: the value that did not compare as it should, if one did not.
         calls: the calls that it made, in order: the last ones, if there were many.
         seconds: how long it took.
-        passes_with: the exercise with a correct version of which it would have passed, if it is
-            known to be one of those that are never lent.
         source: the text of the module.
     """
 
@@ -55,7 +52,6 @@ class Finding:
     mismatches: list[Any] = field(default_factory=list)
     calls: list[Outline] = field(default_factory=list)
     seconds: float = 0.0
-    passes_with: str = ""
     source: bytes = b""
 
 
@@ -83,7 +79,6 @@ class Examination:
         self._source = source
         self._stopped: set[str] = set()
         self._failed: set[str] = set()
-        self._idea_is_wrong: set[str] = set()
         self._seconds: dict[str, float] = {}
         self._to_do: dict[str, ToDo] = {}
         self._passed: dict[str, list[Case]] = {}
@@ -95,10 +90,7 @@ class Examination:
 
         So nobody loses the points of an exercise because of another one that it calls. All tests
         of an exercise have to pass in the same way: all with its own, or all with those lent.
-        A test of a corner is left out once one of the others failed.
         """
-        if case.corner and case.exercise in self._idea_is_wrong:
-            return Finding(case, *_outcome(IdeaFirst(), case.exercise))
         if case.exercise in self._stopped or self._is_wrong_and_slow(case.exercise):
             return Finding(case, *_outcome(NotRun(case.exercise), case.exercise))
         if case.exercise in self._to_do:
@@ -108,11 +100,7 @@ class Examination:
         spent = time.perf_counter() - start
         self._seconds[case.exercise] = self._seconds.get(case.exercise, 0.0) + spent
         if finding.status == Status.WRONG:
-            if case.exercise not in self._failed:
-                finding = replace(finding, passes_with=self._passes_with(case, finding))
             self._failed.add(case.exercise)
-            if not case.corner:
-                self._idea_is_wrong.add(case.exercise)
         if isinstance(finding.failure, Stopped):
             self._stopped.add(case.exercise)
         elif _is_its_own_stub(finding) and is_still_a_stub(self._source, case.exercise):
@@ -165,15 +153,9 @@ class Examination:
         ]
         return not set(names).intersection(used)
 
-    def _passes_with(self, case: Case, finding: Finding) -> str:
-        """Return which of those that a test is never lent would let it pass; "" if none does."""
-        if isinstance(finding.failure, Stopped | TimedOut):
-            return ""
-        for name in find_lesson(case.lesson).exercise(case.exercise).own:
-            lent = (*with_called(case.lesson, (name,)), *self._lent.get(case.exercise, ()))
-            if self.attempt(case, tuple(dict.fromkeys(lent))).failure is None:
-                return name
-        return ""
+    def lent_to(self, exercise: str) -> tuple[str, ...]:
+        """Return the exercises that this one was tested with, correct ones instead of its own."""
+        return self._lent.get(exercise, ())
 
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
@@ -245,7 +227,6 @@ def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exceptio
 _STATUS_OF = {
     ToDo: Status.TO_DO,
     NotRun: Status.NOT_RUN,
-    IdeaFirst: Status.NOT_RUN,
     Wrong: Status.WRONG,
 }
 

@@ -67,15 +67,13 @@ class Executor:
         *,
         method: str = "__call__",
         upstream: Any = None,
-        inference: bool = False,
-        default_device: str | None = None,
+        no_grad: bool = False,
     ) -> tuple[Any, dict[Any, torch.Tensor]]:
         """Call a function by name, or an object by number, on copies of the arguments.
 
         Args:
             upstream: the gradient at the result; if given, the call is differentiated.
-            inference: make the call inside `torch.inference_mode()`.
-            default_device: where tensors are made that the call does not place.
+            no_grad: make the call inside `torch.no_grad()`.
             method: another method of the object, such as "to".
 
         Returns:
@@ -90,8 +88,7 @@ class Executor:
         given = [self._enter(arg) for arg in args]
         named = {key: self._enter(arg) for key, arg in kwargs.items()}
         leaves = {} if upstream is None else _leaves(called, given)
-        place = torch.device(default_device) if default_device else contextlib.nullcontext()
-        with self._student(target), torch.inference_mode(inference), place:
+        with self._student(target), torch.set_grad_enabled(not no_grad):
             with settings_unchanged(_title(target)):
                 result = function(*given, **named)
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)

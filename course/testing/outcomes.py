@@ -28,13 +28,6 @@ class NotRun(Exception):
         super().__init__(f"{exercise} took too long in other tests, so this one was not run")
 
 
-class IdeaFirst(Exception):
-    """A test of a corner that was left out, because the idea of its exercise is not right yet."""
-
-    def __init__(self) -> None:
-        super().__init__("not run: the idea comes first")
-
-
 class ToDo(Exception):
     """A stub that the student's code reached, `NotImplementedError("TODO lesson.exercise")`."""
 

@@ -1,13 +1,15 @@
 """The values that may cross the door between a graded test and a student's code.
 
 Plain values are None, bool, int, float, complex, str, bytes, dtypes, tensors, and lists, tuples
-and dictionaries of them. Everything crosses as a copy, so that neither side can change what the
-other holds. Whatever else a student's code returns is replaced by its description.
+and dictionaries of them; a number of NumPy crosses as one of Python. Everything crosses as a copy,
+so that neither side can change what the other holds. Whatever else a student's code returns is
+replaced by its description.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 
 _NUMBERS_AND_TEXT = frozenset({bool, int, float, complex, str, bytes, torch.dtype})
@@ -58,4 +60,7 @@ def plain(value: Any, describe=lambda value: Foreign(type(value).__name__)) -> A
     for kind in (int, float, str):  # a numpy.float64 is a float: the float crosses
         if isinstance(value, kind):
             return kind.__str__(value) if kind is str else kind.__pos__(value)
+    if isinstance(value, numpy.number):
+        number = numpy.number.item(value)  # of a long double that is no number of Python's
+        return number if type(number) in _NUMBERS_AND_TEXT else describe(value)
     return describe(value)

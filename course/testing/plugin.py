@@ -29,7 +29,7 @@ from course.testing.errors import short_path
 from course.testing.examine import Finding
 from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
-from course.testing.result import LessonResult, TestResult, from_text, to_text
+from course.testing.result import LessonResult, from_text, to_text
 from course.testing.run import Module, exercise_result, lesson_result, open_module, test_result
 
 
@@ -84,7 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
     replace_unprintable()
     torch.set_num_threads(1)  # tensors are small here: handing them to threads costs more
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
-    config.addinivalue_line("markers", "corner: a test that is run once the idea is right")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
     config.addinivalue_line("filterwarnings", "ignore::pytest.PytestCacheWarning")  # read-only
     config.stash[_MODULES] = {}
@@ -294,21 +293,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     test = test_result(module, case, item.stash.get(FINDING, None), report.capstdout)
     n_tests = item.stash[_TESTS_OF_EXERCISE]
     exercise = exercise_result(module, case.lesson, case.exercise, [test], n_tests)
-    if _waits(test):
-        report.outcome = "skipped"
-        report.longrepr = str(item.path), item.reportinfo()[1], test.message
-    elif test.status != Status.PASSED:
+    if test.status != Status.PASSED:
         report.outcome = "failed"
         report.longrepr = test.message
         if test.status == Status.TO_DO and item.config.option.maxfail:
             item.config.option.maxfail += 1  # with `-x`, only what is wrong ends the run
     report.lesson_result = lesson_result(module, [exercise])
     return report
-
-
-def _waits(test: TestResult) -> bool:
-    """Return whether a test of a corner was left out because the idea comes first."""
-    return test.corner and test.status == Status.NOT_RUN
 
 
 def result_in(report: pytest.TestReport) -> LessonResult | None:
@@ -343,20 +334,15 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
     (test,) = exercise.tests
     place = result.lesson, exercise.name
     status = Status.NOT_RUN if result.trouble else test.status
-    if status == Status.WRONG and test.corner:
-        status = Status.IDEA_RIGHT
     letter = _letter(config.stash[_LETTERS].setdefault(place, {}), report, status, exercise.n_tests)
     if status == Status.WRONG:
         return "wrong", letter, ("WRONG", {"red": True})
-    if status == Status.IDEA_RIGHT:
-        return "wrong in a corner", letter, ("CORNER WRONG", {"yellow": True})
     if status == Status.TO_DO:
         first = config.stash[_FIRST_TO_DO].setdefault(place, report.nodeid)
         counted_as = "to do" if report.nodeid == first else ""
         return counted_as, letter, ("TO DO", {"yellow": True})
     if status == Status.NOT_RUN:
-        counted_as = "waiting for the idea" if _waits(test) else "not run"
-        return counted_as, letter, ("NOT RUN", {"yellow": True})
+        return "not run", letter, ("NOT RUN", {"yellow": True})
     return "passed", letter, ("PASSED", {"green": True})
 
 
@@ -375,7 +361,6 @@ def _letter(given: dict[str, str], report: pytest.TestReport, status: Status, n_
 
 _LETTER_OF = {
     Status.PASSED: "+",
-    Status.IDEA_RIGHT: "~",
     Status.WRONG: "x",
     Status.TO_DO: "o",
     Status.NOT_RUN: "-",

@@ -11,7 +11,7 @@ from typing import Any
 
 from course.syllabus import Status
 
-VERSION = 6
+VERSION = 7
 """Of the text form."""
 
 
@@ -22,7 +22,6 @@ class TestResult:
     Attributes:
         message: for the student, a sentence and then the details; empty if it passed.
         printed: what the student's code printed meanwhile.
-        corner: whether it is about a corner, and not about the idea of the exercise.
     """
 
     __test__ = False  # which pytest would take for a test
@@ -31,7 +30,6 @@ class TestResult:
     status: Status
     message: str = ""
     printed: str = ""
-    corner: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,8 @@ class ExerciseResult:
         another: whether there may be another mistake as well.
         shown: the name of the wrong test that shows best what is wrong, if any is.
         where: the file, with the line of the definition if known, as "exercises/rope.py:31".
-        remark: what the file tells about the exercise and its tests do not, in a sentence.
+        about_file: what the file tells about the exercise and its tests do not, in a sentence.
+        lent: the exercises of which it was tested with correct versions instead of the student's.
     """
 
     name: str
@@ -57,18 +56,13 @@ class ExerciseResult:
     another: bool = False
     shown: str = ""
     where: str = ""
-    remark: str = ""
+    about_file: str = ""
+    lent: tuple[str, ...] = ()
 
     @cached_property
     def status(self) -> Status:
-        """Return "passed" only if all tests of the exercise ran and passed.
-
-        The idea is right if no test but those of corners failed.
-        """
+        """Return "passed" only if all tests of the exercise ran and passed."""
         found = {test.status for test in self.tests}
-        of_idea = {test.status for test in self.tests if not test.corner}
-        if Status.WRONG in found and of_idea == {Status.PASSED}:
-            return Status.IDEA_RIGHT
         for status in (Status.WRONG, Status.TO_DO, Status.NOT_RUN):
             if status in found:
                 return status
@@ -82,15 +76,22 @@ class ExerciseResult:
         return self.worth if self.status == Status.PASSED else 0
 
     @property
+    def remark(self) -> str:
+        """Return what there is to know beyond the tests: of the file, or of what was lent."""
+        if self.status != Status.PASSED or not self.lent:
+            return self.about_file
+        names = " and ".join(filter(None, [", ".join(self.lent[:-1]), *self.lent[-1:]]))
+        return f"{self.name} was tested with a correct {names} instead of yours"
+
+    @property
     def advice(self) -> str:
         """Return what there is to say about the mistake that was recognized."""
         return f"{self.says} {self.look}".strip()
 
     @property
     def first_wrong(self) -> TestResult | None:
-        """Return the wrong test to show; the first, if none shows it best, corners last."""
+        """Return the wrong test to show; the first, if none shows it best."""
         wrong = [test for test in self.tests if test.status == Status.WRONG]
-        wrong.sort(key=lambda test: test.corner)
         return next((test for test in wrong if test.name == self.shown), next(iter(wrong), None))
 
 
@@ -134,8 +135,8 @@ def merge_results(parts: Iterable[LessonResult]) -> list[LessonResult]:
         exercises = {one.name: one for one in known.exercises}
         for one in part.exercises:
             before = exercises.get(one.name, replace(one, tests=()))
-            tests, remark = (*before.tests, *one.tests), before.remark or one.remark
-            exercises[one.name] = replace(before, tests=tests, remark=remark)
+            tests, about = (*before.tests, *one.tests), before.about_file or one.about_file
+            exercises[one.name] = replace(before, tests=tests, about_file=about, lent=one.lent)
         whole[part.lesson] = replace(known, exercises=tuple(exercises.values()))
     return list(whole.values())
 
@@ -176,4 +177,5 @@ def _exercise(fields: dict[str, Any]) -> ExerciseResult:
     tests = tuple(
         TestResult(**test | {"status": Status(test["status"])}) for test in fields.pop("tests", ())
     )
-    return ExerciseResult(**fields, tests=tests)
+    lent = tuple(fields.pop("lent", ()))
+    return ExerciseResult(**fields, tests=tests, lent=lent)

@@ -119,8 +119,8 @@ def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> Lesson
 def test_result(module: Module, case: Case, finding: Finding | None, printed: str) -> TestResult:
     """Return how a test ended; there is no finding where the module could not be loaded."""
     if finding is None:
-        return TestResult(case.name, Status.WRONG, module.trouble, printed, case.corner)
-    return TestResult(case.name, finding.status, finding.text, printed, case.corner)
+        return TestResult(case.name, Status.WRONG, module.trouble, printed)
+    return TestResult(case.name, finding.status, finding.text, printed)
 
 
 def exercise_result(
@@ -135,12 +135,13 @@ def exercise_result(
     return replace(
         result,
         where=f"{file}:{lines[-1]}" if lines else file,
-        remark=_remark(result, lesson, module.source, file, lines) if module.examination else "",
+        about_file=_about_file(result, lesson, module, file, lines) if module.examination else "",
+        lent=module.examination.lent_to(name) if module.examination else (),
     )
 
 
-def _remark(
-    result: ExerciseResult, lesson: str, source: bytes, file: str, lines: Sequence[int]
+def _about_file(
+    result: ExerciseResult, lesson: str, module: Module, file: str, lines: Sequence[int]
 ) -> str:
     """Return what the text of an exercise shows, and its tests do not tell; or nothing."""
     statuses = {test.status for test in result.tests}
@@ -149,7 +150,7 @@ def _remark(
     if len(lines) > 1:
         on = " and ".join(map(str, lines))
         return f"{file} defines {result.name} on lines {on}: Python uses only the last one"
-    begun = Status.TO_DO in statuses and todo_lines_once_started(source, lesson, result.name)
+    begun = Status.TO_DO in statuses and todo_lines_once_started(module.source, lesson, result.name)
     if begun:
         raises = "raise" if len(begun) > 1 else "raises"
         place = f"{file}:{' and '.join(map(str, begun))}"

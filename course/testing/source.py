@@ -14,22 +14,20 @@ MAX_BYTES_TO_READ = 2**17
 def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]:
     """Return what may be lent to an exercise, if its text names any of that, itself or by others.
 
-    That is what its own reference calls. More would give away what it is about: a `one_hot_lookup`
-    that calls a right `lookup` has written nothing.
+    That is what its own reference calls, and what it `uses` by the syllabus. More would give away
+    what it is about: a `one_hot_lookup` that calls a right `lookup` has written nothing.
     """
-    called = _called_by_reference(lesson, exercise)
+    called = with_called(lesson, find_lesson(lesson).exercise(exercise).uses)
+    called = tuple(dict.fromkeys([*called, *_called_by_reference(lesson, exercise)]))
     return called if names_reached(source, exercise).intersection(called) else ()
 
 
 @functools.cache
 def _called_by_reference(lesson: str, exercise: str) -> tuple[str, ...]:
-    """Return the exercises that its reference calls, itself or through what it calls.
-
-    Without those of which it needs a module's own.
-    """
+    """Return the exercises that its reference calls, itself or through what it calls."""
     reached = names_reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
-    reached -= {exercise, *find_lesson(lesson).exercise(exercise).own}
-    return tuple(one.name for one in find_lesson(lesson).exercises if one.name in reached)
+    names = [one.name for one in find_lesson(lesson).exercises if one.name != exercise]
+    return tuple(one for one in names if one in reached)
 
 
 def names_reached(source: bytes, exercise: str) -> set[str]:

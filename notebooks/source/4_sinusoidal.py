@@ -160,7 +160,7 @@ guess.compare(third=int(nearest[10][2]))
 guess = Guess(percent_of_sinusoidal=..., percent_of_fresh=...)
 
 # %%
-moved = pe[:-5] @ sinusoidal.offset_rotation(5, 32).T
+moved = pe[:-5] @ sinusoidal.offset_rotation(5, 32).to(pe).T
 best = torch.linalg.lstsq(fresh[:-5], fresh[5:]).solution
 misses, answers = {}, {"sinusoidal": (moved, pe[5:]), "fresh": (fresh[:-5] @ best, fresh[5:])}
 for name, (answer, target) in answers.items():

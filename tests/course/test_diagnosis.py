@@ -163,17 +163,6 @@ def inverse_frequencies(n_embd, base=10000.0):
     assert not any("error" in name for name in diagnosis.explains)
 
 
-def test_of_two_mistakes_the_first_is_shown_where_it_shows(diagnosis_of):
-    """Indexing takes uint8 for a mask, and -1 for the last row: each fails a corner."""
-    definition = "def lookup(weight, ids):\n    return weight[ids]"
-    diagnosis = diagnosis_of("lookup", "lookup", definition)
-    of_mask = "test_tables_and_ids_of_every_dtype", "mask"
-    of_sign = "test_ids_that_name_no_row_are_refused", "negative"
-    assert [test for test, word in (of_mask, of_sign) if word in diagnosis.says] == [
-        *diagnosis.explains
-    ]
-
-
 def test_of_two_mistakes_that_explain_as_much_the_one_that_an_earlier_test_refuses_is_named(
     diagnosis_of,
 ):
@@ -264,7 +253,7 @@ class LearnedPositionalEmbedding(nn.Module):
 TWO_MISTAKES = """
 def rotate_half(x):
     first, second = x.chunk(2, dim=-1)
-    return torch.cat((second, -first), dim=-1).double()
+    return torch.cat((second, -first), dim=-1).detach()
 """
 
 
@@ -302,7 +291,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
             failure=None,
             trace=[],
             mismatches=[],
-            passes_with="",
+            calls=[],
             source=b"",
         )
         for n in range(n_wrong)
@@ -382,14 +371,6 @@ def test_infinity_is_no_number_in_another_precision():
 def test_a_trial_of_what_is_not_there_is_refused(arguments):
     ran = CliRunner().invoke(trial.main, arguments)
     assert ran.exit_code == 2 and arguments[-1] in ran.output
-
-
-def test_a_trial_says_which_mistakes_only_corners_refuse():
-    by_exercise = [one for one in mistakes("lookup") if one.exercise == "lookup"]
-    said = {one.says: verdict for one in by_exercise for verdict in trial.try_all("lookup", [one])}
-    in_corners = [says for says, verdict in said.items() if verdict.in_corners]
-    assert any("uint8" in says for says in in_corners)
-    assert 0 < len(in_corners) < len(said)
 
 
 def test_of_two_mistakes_those_that_leave_each_other_alone_are_tried_first():
@@ -577,24 +558,6 @@ def test_no_check_is_blamed_for_an_error_of_pytorch(diagnosis_of):
         "        return self.dropout(self.tok_emb(ids.long()) + self.pos_emb(positions))\n",
     )
     assert told is None or "every bad" not in told.says
-
-
-def test_a_part_that_is_wrong_and_never_lent_is_named_where_it_is_used():
-    """`Llama` is tested with its own module's parts, so a wrong one fails it."""
-    name = "test_logits_are_products_with_the_rows_of_the_table"
-    cases = [
-        one
-        for one in collect([find_lesson("llama").tests])
-        if one.exercise == "Llama" and one.name.startswith(name)
-    ]
-    edits = {"F.silu(self.gate(x)) * self.up(x)": "self.gate(x) * F.silu(self.up(x))"}
-    module = variant.Variant("llama", "GatedMLP", "", edits).module()
-    exec(reference_text("llama", "Llama"), vars(module))  # one that uses that GatedMLP
-    source = find_lesson("llama").module("solutions").read_bytes()
-    examination = Examination(Executor(module), source)
-    findings = [examination.run(case) for case in cases]
-    told = diagnose(findings, KnownMistakes(cases, seed=0))
-    assert told is not None and "correct GatedMLP" in told.says and told.another
 
 
 @pytest.mark.parametrize(

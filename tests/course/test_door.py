@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from course.testing import expect
 from course.testing.door import Handle, Lesson, excerpt
 from course.testing.executor import Executor
 from course.testing.outcomes import StudentError, ToDo, Wrong
@@ -156,11 +155,11 @@ def test_what_students_raise_becomes_one_of_the_outcomes():
         raises(SystemExit(0))()
 
 
-def test_inference_mode_reaches_the_call():
-    lesson = lesson_of(f=torch.is_inference_mode_enabled)
-    with lesson.inference_mode():
-        assert lesson.f() is True
-    assert lesson.f() is False
+def test_a_call_may_be_made_without_autograd():
+    lesson = lesson_of(f=torch.is_grad_enabled)
+    with lesson.no_grad():
+        assert lesson.f() is False
+    assert lesson.f() is True
 
 
 def test_lending_replaces_names_and_gives_them_back():
@@ -214,9 +213,3 @@ def n_items(value) -> int:
     if isinstance(value, list | tuple):
         return 1 + sum(map(n_items, value))
     return value.numel() if isinstance(value, torch.Tensor) else 1
-
-
-def test_a_body_that_has_to_see_numbers_cannot_be_followed_to_a_device():
-    lesson = lesson_of(plain=lambda x: x + 1, seeing=lambda x: x * x.max().item())
-    assert expect.follows_device(lesson.plain, torch.ones(2)) is True
-    assert expect.follows_device(lesson.seeing, torch.ones(2)) is False

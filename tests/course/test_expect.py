@@ -27,6 +27,10 @@ def message_of(check, *args, **kwargs) -> str:
         (X + 1e-6, X),
         (1e6 * X * (1 + 1e-6), 1e6 * X),
         (0.1 + 0.2, 0.3),
+        (3, 3.0),
+        (3.0, 3),
+        (torch.tensor(3), 3.0),
+        (torch.tensor(3.0), 3),
         ([1, "a", X], (1, "a", X)),
         (torch.tensor([torch.inf, -torch.inf]), torch.tensor([torch.inf, -torch.inf])),
         (torch.zeros(0, 3), torch.zeros(0, 3)),
@@ -53,9 +57,10 @@ UNEQUAL = {
     "a list for a tensor": ([X], X, "list", "tensor"),
     "a tensor for a tuple": (X, (X, X), "tensor", "tuple of 2"),
     "one of two": ((X, X + 1), (X, X), "1"),
-    "an int for a float": (3, 3.0, "int", "float"),
-    "a float for an int": (3.0, 3, "float", "int"),
-    "a bool for an int": (True, 1, "bool", "int"),
+    "a bool for a number": (True, 1, "bool", "number"),
+    "a list for a number": ([3.0], 3.0, "list of 1", "number"),
+    "nearly an int": (3.0000001, 3, "3.0000001"),
+    "a float too coarse for an int": (2.0**53, 2**53 + 1, "9.007"),
     "another int": (4, 3, "got     4\n  want    3"),
     "not a number": (float("nan"), 3.0, "nan"),
     "another int in a tensor": (torch.tensor([1, 2]), torch.tensor([1, 3]), "[1, 2]", "[1, 3]"),
@@ -68,6 +73,17 @@ UNEQUAL = {
 def test_what_is_not_close_is_said(got, want, facts):
     message = message_of(expect.close, got, want)
     assert [fact for fact in facts if fact not in message] == []
+
+
+def test_another_width_will_do_where_a_test_says_so():
+    for wide in (X.double(), (X.double(), 1), [X.half()]):
+        want = [X, 1] if len(wide) == 2 and not isinstance(wide, torch.Tensor) else [X]
+        want = X if isinstance(wide, torch.Tensor) else want
+        expect.close(wide, want, any_width=True)
+    expect.equal(torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1, 2]), any_width=True)
+    assert "float64" in message_of(expect.close, X.double(), X)
+    for other in (X.long(), X.bool(), X.to(torch.complex64)):
+        assert "dtype" in message_of(expect.close, other, X, any_width=True)
 
 
 def test_equal_forgives_nothing():
@@ -237,11 +253,8 @@ def test_what_is_compared_is_named(got, want, facts):
 @pytest.mark.parametrize(
     ("got", "want", "lines"),
     [
-        (120.0, 120, ["got     120.0", "want    120"]),
-        (120, 120.0, ["got     120", "want    120.0"]),
-        (torch.tensor(4.0), 4.0, ["got     tensor(4.0)", "want    4.0"]),
         (torch.tensor(4), torch.tensor(4.0), ["got     tensor(4)", "want    tensor(4.0)"]),
-        ([torch.tensor(4.2), 1.0], [4.2, 1], ["got     [tensor(4.2), 1.0]", "want    [4.2, 1]"]),
+        (4.0, torch.tensor(4.0), ["got     4.0", "want    tensor(4.0)"]),
         (5.0, 6.0, ["got     5", "want    6"]),
     ],
 )
@@ -302,7 +315,7 @@ def test_what_can_be_taken_apart_is_given_back():
     for got in ((X, X), [X, X], torch.zeros(2, 5)):
         assert expect.tensors(got, "rows", "scores") is got
     assert expect.tensors(X, "bias") is X
-    assert expect.floats([1.0, 2.0], 2) == [1.0, 2.0]
+    assert expect.floats((1, torch.tensor(2.0)), 2) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -337,41 +350,21 @@ def rejects(call, **kwargs):
     expect.rejects(call, ValueError, good=("good",), bad=("bad",), **kwargs)
 
 
-def test_a_refusal_in_words_is_accepted():
-    rejects(refuses("ValueError", "n_embd must be even; got 5"), mentions=(5,))
-    rejects(refuses("ValueError", "counts must not all be zero"), mentions=("all zero", "be zero"))
-    rejects(refuses("ValueError", "at most 8 tokens fit; got 9"), mentions=((8, 9),))
-
-
-@pytest.mark.parametrize("number", ["4", "4.0", "4.", "4.00", "4e0", "0..4", "(4,", "T=4"])
-def test_a_number_is_named_by_its_value(number):
-    rejects(refuses("ValueError", f"it must be above {number}"), mentions=(4,))
-    rejects(refuses("ValueError", f"it must be above {number}"), mentions=(4.0,))
-
-
-@pytest.mark.parametrize("number", ["14", "4.5", "0.4", "x4", "4x", "1.4.4", "40", "-5"])
-def test_another_number_is_another_number(number):
-    words = message_of(rejects, refuses("ValueError", f"it must be above {number}"), mentions=(4,))
-    assert "should name the offending value" in words
+@pytest.mark.parametrize("words", ["n_embd must be even; got 5", "no", ""])
+def test_a_refusal_is_accepted_in_whatever_words(words):
+    rejects(refuses("ValueError", words))
 
 
 NO_REFUSALS = {
-    "another value": (refuses("ValueError", "must be even; got 15"), (5,), "5"),
-    "a value of another kind": (refuses("ValueError", "must be even; got 5.5"), (5,), "5"),
-    "none of two values": (refuses("ValueError", "at most 8 fit"), ((8, 9),), "9"),
-    "a value alone": (refuses("ValueError", "5"), (5,), "rule"),
-    "no words": (refuses("ValueError", ""), (), "rule"),
-    "another error": (refuses("TypeError", "must be even; got 5"), (5,), "TypeError ValueError"),
-    "no error": (lambda *args: None, (), "ValueError"),
+    "another error": (refuses("TypeError", "must be even; got 5"), "TypeError ValueError"),
+    "no error": (lambda *args: None, "ValueError"),
 }
 
 
-def test_a_refusal_without_them_is_not(golden):
-    said = {
-        name: message_of(rejects, call, mentions=m) for name, (call, m, _) in NO_REFUSALS.items()
-    }
+def test_without_the_named_exception_it_is_no_refusal(golden):
+    said = {name: message_of(rejects, call) for name, (call, _) in NO_REFUSALS.items()}
     golden("refusals", said)
-    for name, (*_, facts) in NO_REFUSALS.items():
+    for name, (_, facts) in NO_REFUSALS.items():
         assert all(fact in said[name] for fact in facts.split())
 
 
@@ -382,7 +375,7 @@ def test_the_bad_arguments_may_be_tried_alone():
         calls.append(args)
         refuses("ValueError", "n_embd must be even; got 5")(*args)
 
-    expect.rejects(call, ValueError, bad=("bad",), mentions=(5,))
+    expect.rejects(call, ValueError, bad=("bad",))
     assert calls == [("bad",)]
 
 

@@ -95,9 +95,9 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
     course = copy_course(tmp_path / "course")
     mend(
         course,
-        ("123_264", "123_265"),
+        ("[31.0, 42.0]", "[31.0, 43.0]"),
         ("lesson.count_parameters(", "lesson.count_params("),
-        *[('@exercise("tied_logits")', '@exercise("count_parameters")')] * 2,  # and its corners
+        ('@exercise("tied_logits")', '@exercise("count_parameters")'),
     )
 
     def refused() -> str:
@@ -111,9 +111,8 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
     for _ in range(2):  # the second time, too
         said = refused()
         assert "nothing was graded" in said
-        for found in ("GPTEmbedding (test_p", "count_parameters (test_m", "tied_logits (which"):
+        for found in ("GPTEmbedding (test_token_row", "count_parameters (test_m", "tied_logits (which"):
             assert found in said
-        assert "nothing_is_reseeded" not in said  # a corner, which was not run
     mend(course, ("import torch\n", "import torch\ndef (\n"))
     said = refused()
     assert "SyntaxError: invalid syntax, " in said

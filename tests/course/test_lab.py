@@ -127,7 +127,12 @@ def test_no_claim_breaks_on_the_reference(scene):
         ("rope", ("torch.cat((-x2, x1)", "torch.cat((0 * x2, 0 * x1)"), 0, "don't turn"),
         ("rope", ("even_numbers / head_dim", "even_numbers / head_dim / 2"), 1, "5.73.*18.1"),
         ("clock", WRONG_BASE, 1, "pair 1 .*5.73.*10.2"),
-        ("rope", ("return (x * cos", "return 2 * (x * cos"), 2, "off by up to"),
+        (
+            "rope",
+            ("return x * cos + rot", "x = 2 * x\n    return x * cos + rot"),
+            2,
+            "off by up to",
+        ),
         (
             "rope",
             ("angles = torch.outer(positions, ", "angles = torch.outer(positions**2, "),
@@ -163,7 +168,11 @@ def test_a_wrong_function_breaks_the_claim_that_it_is_about(changed, scene, chan
         ("clock", ("flatten(-2).float()", "flatten(-2) * 1j"), "complex"),
         ("clock", ("flatten(-2).float()", "flatten(-2) / 0"), "NaN"),
         ("learned", ("(max_seq_len, n_embd))", "(max_seq_len + 1, n_embd))"), "(12, 4)"),
-        ("longer", ("factor)).float()", "factor)).tolist()"), "returns a list"),
+        (
+            "longer",
+            ("return theta * (keep", "return [1.0] if True else (keep"),
+            "returns a list",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_gets_one_sentence(changed, scene, change, sentence):
@@ -205,11 +214,11 @@ def test_own_numbers_come_with_what_is_wrong_first(student):
 
 
 def test_a_mark_is_green_only_where_everything_is_right(student):
-    corner = ("(x * cos + rotate_half(x) * sin).to(x.dtype)", "x * cos + rotate_half(x) * sin")
-    student(learned=AS_IT_IS, rope=corner)
+    far_off = ("return angles.cos().float()", "return angles.cos().float() * (angles < 500)")
+    student(learned=AS_IT_IS, rope=far_off)
     scenes = found()
     assert marks(scenes["learned"]) == ["✓"] and "Pale" not in scenes["learned"]["drawn"]
-    assert marks(scenes["rope"]) == ["◐"]  # the same picture, and not all tests pass
+    assert "✗" in marks(scenes["rope"])  # the same picture, and not all tests pass
     assert "Pale" not in scenes["rope"]["drawn"]
 
 

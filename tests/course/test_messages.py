@@ -58,20 +58,6 @@ SAID = {
 }
 
 
-CORNERS = replace(
-    WRONG,
-    tests=(
-        TestResult("test_is_fine", Status.PASSED),
-        TestResult("test_ids_may_be_uint8", Status.WRONG, MESSAGE, corner=True),
-        TestResult("test_empty_ids", Status.WRONG, "the other message", corner=True),
-    ),
-    n_tests=3,
-    says="",
-    look="",
-    shown="",
-)
-
-
 def lesson(*exercises: ExerciseResult, **fields: str) -> LessonResult:
     return LessonResult("rope", exercises, **fields)
 
@@ -115,16 +101,12 @@ def test_that_values_differ_is_said_only_where_nothing_else_says_it(window):
 
 
 def test_the_words_of_each_outcome(golden):
-    attention = replace(WRONG, name="CausalSelfAttention")
     outcomes = {
         "wrong": lesson(WRONG),
         "maybe a second mistake": lesson(replace(WRONG, another=True)),
         "no known mistake": lesson(replace(WRONG, says="", look="")),
-        "corners are left": lesson(CORNERS),
-        "a known mistake in a corner": lesson(replace(CORNERS, says="It is a mask.", look="Why?")),
         "a common error": lesson(replace(WRONG, says="", look="Most often a half is missing.")),
         "not loaded": lesson(WRONG, trouble="exercises/rope.py cannot be loaded"),
-        "another is wrong": LessonResult("gpt", (attention, replace(WRONG, name="GPT", says=""))),
     }
     golden("messages", {title: on_terminal(result) for title, result in outcomes.items()})
 
@@ -146,17 +128,6 @@ def test_of_two_mistakes_the_one_to_fix_first_is_told_as_such(window):
     assert first not in " ".join(WINDOWS[window](lesson(WRONG)).split())
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_where_only_corners_are_wrong_the_idea_is_said_to_be_right(window):
-    said = " ".join(WINDOWS[window](lesson(CORNERS)).split())
-    assert said.count("The idea is right. 2 corners are left: ids may be uint8, empty ids.") == 1
-    assert said.count("ids may be uint8") == said.count(SAID["sentence"]) == 1
-    one_left = replace(CORNERS, tests=CORNERS.tests[:2])
-    said = " ".join(WINDOWS[window](lesson(one_left)).split())
-    assert "The idea is right. One corner is left: ids may be uint8." in said
-    assert "The idea is right" not in WINDOWS[window](lesson(WRONG))
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_what_a_test_says_for_itself_has_lines_of_one_length(monkeypatch, width):
     """In its file it has lines of another length."""
@@ -169,21 +140,6 @@ def test_what_a_test_says_for_itself_has_lines_of_one_length(monkeypatch, width)
     assert len(why) > 1 and max(map(len, why)) <= width
     for line, following in itertools.pairwise(why):
         assert len(f"{line} {following.split()[0]}") > width
-
-
-def test_a_corner_comes_after_what_is_wrong_in_its_idea():
-    other = TestResult("test_is_fine", Status.WRONG, "another message")
-    said = on_terminal(lesson(CORNERS, replace(WRONG, tests=(other,), name="apply_rope")))
-    assert said.index("The minus sign") < said.index("ids may be uint8")
-    corner = TestResult("test_corner", Status.WRONG, "a corner", corner=True)
-    assert replace(WRONG, tests=(corner, *WRONG.tests), shown="").first_wrong != corner
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-def test_corners_that_wait_for_the_idea_are_not_spoken_of(window):
-    waits = TestResult("test_corner", Status.NOT_RUN, corner=True)
-    said = WINDOWS[window](lesson(replace(WRONG, tests=(*WRONG.tests[:4], waits))))
-    assert "not run" not in said
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -234,32 +190,8 @@ def test_an_exercise_passed_only_if_all_its_tests_did(statuses, n_tests, status)
     assert exercise.points == (2 if status == "passed" else 0)
 
 
-@pytest.mark.parametrize(
-    ("idea", "corners", "status"),
-    [
-        ("passed passed", "wrong passed", "idea right"),
-        ("passed", "wrong not run", "idea right"),
-        ("passed", "passed", "passed"),
-        ("passed wrong", "wrong", "wrong"),
-        ("passed wrong", "not run", "wrong"),
-        ("passed to do", "wrong", "wrong"),
-        ("passed", "to do", "to do"),
-        ("", "wrong", "wrong"),
-    ],
-)
-def test_the_idea_is_right_if_only_corners_are_wrong(idea, corners, status):
-    tests = tuple(
-        TestResult("test", Status(found), corner=corner)
-        for words, corner in ((idea, False), (corners, True))
-        for found in re.findall("passed|wrong|to do|not run", words)
-    )
-    exercise = ExerciseResult("rotate_half", 2, tests, len(tests))
-    assert exercise.status == status
-    assert exercise.points == (2 if status == "passed" else 0)
-
-
 def test_a_result_comes_back_from_its_text():
-    result = lesson(WRONG, CORNERS, ExerciseResult("apply_rope", 3))
+    result = lesson(WRONG, ExerciseResult("apply_rope", 3))
     assert from_text(to_text(result)) == result
     assert to_text(result).count("\n") == 1
 
@@ -276,14 +208,3 @@ def test_parts_of_a_result_are_merged_in_order():
     parts = [lesson(replace(WRONG, tests=(test,))) for test in WRONG.tests]
     assert merge_results(parts) == [lesson(WRONG)]
     assert merge_results([]) == []
-
-
-def test_an_exercise_that_needs_a_wrong_one_of_the_module_says_so():
-    """The tests lend no other attention to a `GPT`, so its own is where to begin."""
-    wrong = replace(WRONG, name="GPT", says="", look="")
-    attention = replace(WRONG, name="CausalSelfAttention")
-    begin = "your CausalSelfAttention"
-    assert begin in plain_message(LessonResult("gpt", (attention, wrong)), wrong)
-    assert begin not in plain_message(LessonResult("gpt", (wrong,)), wrong)
-    named = replace(wrong, says="GPT has a second table.")
-    assert begin not in plain_message(LessonResult("gpt", (attention, named)), named)

@@ -12,7 +12,7 @@ from course.cli import main
 from course.mistakes import alternatives
 from course.stubs import solution_of
 from course.student import progress
-from course.student.progress import IDEA_RIGHT, PASSED, TO_DO, UNCHECKED, WRONG
+from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG
 from course.student.show import how_it_is_done
 from course.syllabus import Exercise, counted_lessons, find_lesson, lessons
 from course.testing.case import by_exercise, collect
@@ -71,16 +71,6 @@ def test_next_says_what_to_do_and_why(status):
     assert "  check  course check one_hot_bytes\n" in said
     assert f"Why now? {named('one_hot_bytes').why}" in " ".join(said.split())
     assert how_far([one for lesson in counted_lessons() for one in lesson.exercises], 2) in said
-
-
-def test_with_the_idea_right_one_may_go_on(status):
-    assert "or move on" not in course()
-    status["lookup"] = IDEA_RIGHT
-    said = course()
-    assert "\n\nnext: lookup, " in said
-    assert "or move on to one_hot_lookup: course check one_hot_lookup\n" in said
-    status.update(dict.fromkeys(status, PASSED) | {"lookup": IDEA_RIGHT})
-    assert "or move on" not in course()
 
 
 def how_far(exercises: list[Exercise], n_passed: int) -> str:

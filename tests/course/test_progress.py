@@ -59,15 +59,6 @@ def statuses() -> tuple[str, ...]:
     return tuple(status[name] for name in ("rotate_half", "apply_rope", "ntk_base"))
 
 
-def test_that_the_idea_is_right_is_remembered(rope):
-    tests = (
-        TestResult("test", Status.PASSED),
-        TestResult("test_corner", Status.WRONG, corner=True),
-    )
-    progress.remember([LessonResult("rope", (ExerciseResult("ntk_base", 1, tests, 2),))])
-    assert statuses() == ("passed", "to do", "idea right")
-
-
 def test_what_was_checked_is_remembered(rope):
     assert statuses() == ("passed", "to do", "wrong")
 

@@ -129,10 +129,10 @@ LONG = {
     "learned": ["`GPTEmbedding`"],
     "sinusoidal": ["`offset_rotation`"],
     "rope": ["`rope_tables`"],
-    "skipgram": ["`skipgram_pairs`", "`SkipGram`", "`train_skipgram`", "`analogy`"],
-    "longer": ["`yarn_frequencies`", "`relative_buckets`", "`RelativeBias`", "`rope_2d`"],
-    "gpt": ["`causal_attention`", "`CausalSelfAttention`", "`Block`", "`generate`"],
-    "llama": ["`GroupedQueryAttention`", "`weights_from_gguf`", "`loss_by_position`"],
+    "skipgram": ["`SkipGram`", "`train_skipgram`", "`analogy`"],
+    "longer": ["`relative_buckets`", "`RelativeBias`", "`rope_2d`"],
+    "gpt": ["`causal_attention`", "`CausalSelfAttention`", "`Block`", "`GPT`", "`generate`"],
+    "llama": ["`GroupedQueryAttention`", "`Llama`", "`weights_from_gguf`"],
 }
 """Of the reference: what is long enough to say something. Those of lesson 1 are all short."""
 

@@ -398,22 +398,11 @@ def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
 def test_grades_have_a_column_for_each_lesson_and_exercise():
     header, ann = table(grades_csv(grades(result(rotate_half=WRONG))))
     row = dict(zip(header, ann, strict=True))
-    assert len(header) == 6 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert len(header) == 5 + sum(1 + len(lesson.exercises) for lesson in lessons())
     assert row["page"] == "feedback/ann.html"
     assert (row["student"], row["total"], row["of"]) == ("ann", str(BUT_ONE), str(ALL))
     names = ("rope", "rope.rotate_half", "rope.ntk_base")
     assert [row[name] for name in names] == [str(BUT_ONE), "0", str(WORTH["ntk_base"])]
-    assert row["idea right"] == ""
-
-
-def test_grades_name_the_exercises_of_which_only_a_corner_is_wrong():
-    own = result()
-    corner = grading.TestResult("test_dtype_stays", WRONG, "it is float64", corner=True)
-    first, *others = own.exercises
-    first = replace(first, tests=(*first.tests, corner), n_tests=len(first.tests) + 1)
-    header, ann = table(grades_csv(grades(replace(own, exercises=(first, *others)))))
-    row = dict(zip(header, ann, strict=True))
-    assert (row["idea right"], row["rope.rope_tables"]) == ("rope.rope_tables", "0")
 
 
 def test_what_canvas_marks_as_late_is_in_the_table():
@@ -484,7 +473,7 @@ def test_the_overview_counts_how_every_exercise_ended():
         not_tested("dee"),
     )
     assert page.says(f"4 students, median {BUT_ONE} of {ALL} points")
-    assert page.says("rotate_half 1 0 1 1 1")
+    assert page.says("rotate_half 1 1 1 1")
     assert "<code>rotate_<wbr>half</code></th>" in page.html
     (histogram,) = page.labels
     tenth = min(10 * BUT_ONE // ALL, 9)

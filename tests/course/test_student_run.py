@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 
 from course import ROOT
+from course.mistakes.variant import reference_text
 from course.stubs import stub_from
 from course.syllabus import find_lesson
-from course.testing.case import collect
+from course.testing.case import by_exercise, collect
+from course.testing.earlier import names_defined_by
 from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.loading import load_module, run_module
 from course.testing.outcomes import Wrong
-from course.testing.source import used_exercises
+from course.testing.run import Module
+from course.testing.run import run as run_tests
+from course.testing.source import sources_of_earlier, used_exercises
 
 SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
 IN_ORDER = [exercise.name for exercise in find_lesson("rope").exercises]
@@ -107,30 +111,6 @@ def test_one_wrong_exercise_costs_its_own_points_only(run):
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
 
 
-WIDENED = SOLUTION.replace("def apply_rope(", "def turned_in_x_dtype(", 1) + (
-    "\n\ndef apply_rope(x, cos, sin):\n    return turned_in_x_dtype(x, cos, sin).float()\n"
-)
-"""The rotation is right, and x comes back as float32, whatever it was."""
-
-
-@pytest.mark.parametrize("options", [(), ("-n1",)], ids=["here", "elsewhere"])
-def test_where_only_a_corner_is_wrong_the_idea_is_right(run, options):
-    result = run(WIDENED, "--exercise=apply_rope", *options)
-    assert result.status == 1
-    assert "2 corners are left: float32 tables leave the dtype" in result.flat
-    assert result.line_with("apply_rope  ").split()[1:] == ["idea", "right", "0", "of", "3"]
-    assert re.search(r"\d passed, \d wrong in a corner in", result.text.splitlines()[-1])
-
-
-@pytest.mark.parametrize("options", [(), ("-n1",)], ids=["here", "elsewhere"])
-def test_corners_wait_until_the_idea_is_right(run, options):
-    backwards = WIDENED.replace("x_dtype(x, cos, sin)", "x_dtype(x, cos, -sin)")
-    result = run(backwards, "--exercise=apply_rope", *options)
-    assert result.line_with("apply_rope  ").split()[1] == "wrong"
-    assert "The idea" not in result.flat
-    assert re.search(r" wrong, \d waiting for the idea in", result.text.splitlines()[-1])
-
-
 def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     stub = stub_from(SOLUTION, "rope")
     body = SOLUTION[SOLUTION.index("def apply_rope") : SOLUTION.index("class RotaryEmbedding")]
@@ -138,6 +118,56 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     result = run(stub[:start] + body + stub[end:])
     assert points_without(*EXERCISES - {"apply_rope"}) in result.flat
     assert "wrong" not in result.flat
+
+
+BIASED = """
+class Block(Block):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.mlp[0] = nn.Linear(*self.mlp[0].weight.shape[::-1])
+"""
+ON_THE_CPU = """
+class LearnedPositionalEmbedding(LearnedPositionalEmbedding):
+    def forward(self, seq_len):
+        super().forward(seq_len)
+        return self.weight[torch.arange(seq_len)]
+
+
+class GPTEmbedding(GPTEmbedding):
+    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
+        super().__init__(vocab_size, block_size, n_embd, dropout)
+        self.pos_emb = LearnedPositionalEmbedding(block_size, n_embd)
+
+    def forward(self, ids):
+        return self.dropout(self.tok_emb(ids) + self.pos_emb(ids.shape[1]))
+"""
+KEYS_FOR_ALL_HEADS = """
+class GroupedQueryAttention(GroupedQueryAttention):
+    def forward(self, x, cache=None):
+        return super().forward(x + 1, cache)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stem", "wrong", "exercise", "parts"),
+    [
+        ("gpt", BIASED, "GPT", {"Block", "CausalSelfAttention"}),
+        ("learned", ON_THE_CPU, "GPTEmbedding", {"LearnedPositionalEmbedding"}),
+        ("llama", KEYS_FOR_ALL_HEADS, "Llama", {"GroupedQueryAttention", "RMSNorm"}),
+    ],
+)
+def test_what_is_right_earns_its_points_over_a_wrong_part_and_says_so(stem, wrong, exercise, parts):
+    lesson = find_lesson(stem)
+    text = lesson.module("solutions").read_text(encoding="utf-8")
+    text = text.replace("from solutions.", "from exercises.") + wrong
+    text += "" if f"class {exercise}(" in wrong else reference_text(stem, exercise)
+    earlier = names_defined_by(sources_of_earlier(stem))
+    module = run_module(text.encode(), lesson.module(), earlier)
+    examination = Examination(Executor(module), text.encode())
+    cases = by_exercise(collect([lesson.tests]))[exercise]
+    (of_it,) = run_tests(Module(lesson.module(), examination, source=b" "), cases).exercises
+    assert of_it.status == "passed", of_it.first_wrong
+    assert "with a correct" in of_it.remark and parts <= set(re.findall(r"\w+", of_it.remark))
 
 
 MEAN_OVER_ALL_LOGITS = """
@@ -180,20 +210,6 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
     assert set(outcomes["turned(x)"]) == {"passed"}
     assert outcomes["x"][0] == "wrong"
     assert outcomes["x"][-3:] == ["not run"] * 3
-
-
-def test_corners_are_run_only_once_the_idea_is_right():
-    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "rotate_half"]
-    idea, first, second = (replace(one, corner=number > 0) for number, one in enumerate(cases[:3]))
-
-    def statuses(body, *cases):
-        module = run_module(f"def rotate_half(x):\n    {body}\n".encode(), ROOT / "rope.py")
-        examination = Examination(Executor(module))
-        return [examination.run(case).status for case in cases]
-
-    assert statuses("return x", idea, first, second) == ["wrong", "not run", "not run"]
-    assert statuses("return x", first, second, idea) == ["wrong", "wrong", "wrong"]
-    assert statuses("raise NotImplementedError('TODO rope.rotate_half')", idea, first)[0] == "to do"
 
 
 @pytest.mark.parametrize(
@@ -447,7 +463,7 @@ def test_results_that_equal_everything_are_wrong(run, class_of_result):
         with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
     )
     assert result.status == 1
-    assert re.fullmatch(r"\d+ wrong, 4 waiting for the idea in .*", result.text.splitlines()[-1])
+    assert re.fullmatch(r"\d+ wrong in .*", result.text.splitlines()[-1])
     assert points_without(*EXERCISES) in result.flat
 
 

@@ -426,15 +426,6 @@ def test_any_other_key_keeps_the_version(played, repository):
     assert WRONG in (repository / "exercises" / "lookup.py").read_text(encoding="utf-8")
 
 
-def test_where_a_corner_fails_the_points_are_shown_once(played):
-    passed = {one.name: "passed" for one in find_lesson("lookup").exercises}
-    corner = passed | {"lookup": "idea right"}
-    told = played.verdict(wrong="lookup", report="The idea is right.", **corner)
-    *_, again = played.through(played.verdict(**corner), played.saved(TO_DO, WRONG), told)
-    assert "The idea is right." in again
-    assert again.count("1 lookup: ") == 1
-
-
 def test_answers_of_what_passed_before_are_told_from_the_exercise_at_hand(played):
     one = played.verdict(lookup="passed")
     every = played.verdict(**{one.name: "passed" for one in find_lesson("lookup").exercises})
@@ -488,7 +479,7 @@ def test_a_verdict_on_a_save_closes_the_view_and_one_without_does_not(played):
 def test_t_again_shows_the_next_section(played):
     own, following, hint, own_again = played.through("t", "t", "h", "t")
     assert "\n1. An id picks a row\n" in own and "Press t for the next section" in own
-    assert "\n2. What counts as an id?\n" in following
+    assert "\n2. A one-hot row picks the same row\n" in following
     assert "next section" not in hint and own_again == own
 
 

@@ -40,7 +40,7 @@ def feedback_page(student: StudentGrade) -> str:
     by_status = {
         status: [one for one in exercises if one.result.status == status] for status in Status
     }
-    wrong = _wrong([*by_status[Status.WRONG], *by_status[Status.IDEA_RIGHT]])
+    wrong = _wrong(by_status[Status.WRONG])
     missing = [one for one in student.lessons if one.status == LessonStatus.NOT_HANDED_IN]
     return render(
         "feedback.html",

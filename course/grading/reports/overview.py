@@ -16,7 +16,7 @@ from course.syllabus import Exercise, Lesson, Status
 
 N_BINS = 10
 """Bars of a histogram, each a tenth of the points."""
-_SHOWN = (Status.PASSED, Status.IDEA_RIGHT, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
+_SHOWN = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
 """The statuses of exercises that can come of grading."""
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from course.grading.grades import Grades, StudentGrade
 from course.grading.names import feedback_path, printable
-from course.messages.wording import STATUS_WORDS
-from course.syllabus import Status, lessons
+from course.syllabus import lessons
 
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
 """A spreadsheet computes a text that begins with one of these."""
@@ -43,12 +42,6 @@ def grades_row(student: StudentGrade) -> dict[str, Cell]:
             stem = grade.lesson.stem
             row[stem] = grade.points
             row |= {f"{stem}.{one.name}": one.points for one in grade.result.exercises}
-    row[STATUS_WORDS[Status.IDEA_RIGHT].label] = " ".join(
-        f"{grade.lesson.stem}.{one.name}"
-        for grade in student.lessons
-        for one in grade.result.exercises
-        if one.status == Status.IDEA_RIGHT
-    )
     row["page"] = feedback_path(student.student)
     return row
 

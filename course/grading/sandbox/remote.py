@@ -238,6 +238,9 @@ class RemoteExecutor:
 
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
+        if "method" in said:  # nobody asks what `train` or `to` return
+            self._steps.append(["call", [target, list(args), kwargs], said])
+            return None, {}
         answer = self._ask("call", target, list(args), kwargs, **said)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
             raise Wrong(_UNREADABLE)

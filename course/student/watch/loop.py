@@ -16,7 +16,7 @@ from course import root
 from course.building.build import BuildError
 from course.student import backups, hints
 from course.student.board import everything_passes, points_of
-from course.student.progress import DONE, PASSED, next_exercise, status_of_all
+from course.student.progress import PASSED, next_exercise, status_of_all
 from course.student.show import how_it_is_done
 from course.student.warm.process import FORKS, WarmProcess, how_it_ended
 from course.student.watch import words
@@ -225,7 +225,7 @@ class Loop:
             self._exercise = self._next(self._tested)
 
     def _is_done(self, lesson: Lesson) -> bool:
-        return all(self._status[exercise.name] in DONE for exercise in lesson.exercises)
+        return all(self._status[exercise.name] == PASSED for exercise in lesson.exercises)
 
     def _next(self, lesson: Lesson) -> Exercise | None:
         """Return the next exercise of a lesson that is not done, or of those that follow it."""
@@ -234,9 +234,8 @@ class Loop:
         return self._first([one for after in in_turn for one in after.exercises])
 
     def _first(self, in_turn: list[Exercise]) -> Exercise | None:
-        """Return the first that is not done; where only corners are left, the first of these."""
-        left = [one for one in in_turn if self._status[one.name] != PASSED]
-        return min(left, key=lambda one: self._status[one.name] in DONE, default=None)
+        """Return the first that has not passed."""
+        return next((one for one in in_turn if self._status[one.name] != PASSED), None)
 
     def _after_a_run(self) -> None:
         if not self._is_by_itself:  # the verdict is what the student waits for
@@ -246,10 +245,6 @@ class Loop:
         self._line = f"{file}: {seconds:.2f} s; save to test again"
         if self._is_by_itself and not self._is_wrong:
             self._line = f"Ready: save {file} to test it."
-        if self._is_wrong and self._exercise and self._status[self._exercise.name] in DONE:
-            following = self._after(self._exercise)
-            if following != self._exercise:  # a corner may wait
-                self._line += f", or press n for {following.name}"
         self._show()
 
     def _warn_if_slow(self) -> None:

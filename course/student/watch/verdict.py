@@ -10,7 +10,7 @@ from course.messages.terminal import report
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
 from course.student.progress import UNCHECKED, remember, status_of_lesson
 from course.student.warm.server import Run
-from course.syllabus import Lesson, Status, find_lesson
+from course.syllabus import Lesson, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
@@ -61,7 +61,7 @@ def perform(
     """
     os.environ["COLUMNS"] = str(columns)
     named = diagnoser(seed=0)
-    seen, testing = [], []
+    is_named, testing = False, []
     before = status_of_lesson(find_lesson(lesson))
     edited = [name for name, status in before.items() if status == UNCHECKED]
     at = [exercise] if exercise in before else []
@@ -74,11 +74,11 @@ def perform(
             run.tell(testing=exercise)
 
     def name_the_first(findings: Sequence[Finding]) -> Diagnosis | None:
-        in_a_corner = all(one.case.corner for one in findings if one.status == Status.WRONG)
+        nonlocal is_named
         name = findings[0].case.exercise
-        if in_a_corner in seen or name not in looked_at:
+        if is_named or name not in looked_at:
             return None  # one at a time: the next save comes soon
-        seen.append(in_a_corner)
+        is_named = True
         about_to_test(name, SECONDS_PER_TEST)
         return named(findings)
 
@@ -95,7 +95,7 @@ def perform(
     remember([result])
     about = [one for one in result.exercises if result.trouble or one.name in looked_at]
     wrong = [one for one in about if one.first_wrong]
-    shown = min(wrong, key=lambda one: one.status == Status.IDEA_RIGHT, default=None)
+    shown = next(iter(wrong), None)
     told = tuple(one for one in about if one is shown or one not in wrong)
     return {
         "statuses": {} if result.trouble else result.statuses,

@@ -9,7 +9,7 @@ from course import root
 from course.building import reference
 from course.messages.wording import STATUS_WORDS, counted
 from course.student.board import BEFORE, course_board, points_of
-from course.student.progress import DONE, PASSED, cannot_be_loaded, next_exercise
+from course.student.progress import PASSED, cannot_be_loaded, next_exercise
 from course.student.watch.step import heading
 from course.syllabus import Exercise, Lesson, find_lesson
 from course.system.console import typed
@@ -82,7 +82,7 @@ def passed(exercises: Sequence[Exercise], status: Mapping[str, str]) -> str:
         why = re.sub("^It ", f"{last} ", why)
     said = [f"{click.style(f'+ {names}.', fg='green', bold=True)} {why}"]
     lesson = find_lesson(exercises[-1].lesson)
-    if all(status[exercise.name] in DONE for exercise in lesson.exercises):
+    if all(status[exercise.name] == PASSED for exercise in lesson.exercises):
         said += ["", _lesson_done(lesson, status)]
     return "\n".join(said)
 
