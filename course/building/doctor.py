@@ -56,7 +56,7 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
         [
             (r"^@?mistake\(", 4, "mistakes"),
             ("common=True", 2, "mistakes with common=True"),
-            (r"^@?alternative\b", 1, "alternatives"),
+            (r"^@?alternative\b", 2, "alternatives"),
         ],
     ),
 }

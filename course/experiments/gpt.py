@@ -174,7 +174,7 @@ class GPTTraining(Training):
         ids = self.exercises.generate(
             self.model,
             torch.tensor([line] * n_texts),
-            self.settings.context + 1 - len(line),
+            self.settings.context - len(line),  # so that the last token may be read, too
             TEMPERATURE,
             generator=torch.Generator().manual_seed(seed),
         )

@@ -21,7 +21,7 @@ class Streamed(nn.Module):
 
     Args:
         model: the one that computes.
-        on_token: told each id but those of the prompt and the last, which is never read.
+        on_token: told each id as it is read, but those of the prompt; the last need not be read.
         caches: used instead of those of `generate`, so that a later call can go on from there.
     """
 
@@ -31,13 +31,18 @@ class Streamed(nn.Module):
         super().__init__()
         self.model, self.blocks, self.max_seq_len = model, model.blocks, model.max_seq_len
         self.on_token, self.caches = on_token, caches
-        self.has_read = False
+        self.n_told = -1  # before the prompt is read
 
     def forward(self, ids: Tensor, caches: Any = None) -> Tensor:
-        if self.has_read:
+        self.n_told += 1
+        if self.n_told:
             self.on_token(ids.item())
-        self.has_read = True
         return self.model(ids, caches if self.caches is None else self.caches)
+
+    def tell_rest(self, new: Tensor) -> None:
+        """Tell what was drawn and not read, of all ids (N,) that `generate` has drawn."""
+        for token in new[self.n_told :].tolist():
+            self.on_token(token)
 
 
 class WithoutCache(nn.Module):
@@ -73,9 +78,10 @@ def go_on(
     n_left, most = n_new, model.max_seq_len
     while n_left > 0:
         prompt = ids if ids.shape[1] <= most // 2 else ids[:, -(most // 2) :]
-        n_now = min(n_left, most + 1 - prompt.shape[1])
-        text = generate(Streamed(model, on_token), prompt, n_now, temperature, generator=generator)
-        on_token(text[0, -1].item())
+        n_now = min(n_left, most - prompt.shape[1])  # the last token may be read, too
+        streamed = Streamed(model, on_token)
+        text = generate(streamed, prompt, n_now, temperature, generator=generator)
+        streamed.tell_rest(text[0, prompt.shape[1] :])
         ids = torch.cat((ids, text[:, prompt.shape[1] :]), dim=1)
         n_left -= n_now
     return ids
@@ -114,7 +120,8 @@ def write_until(
     try:
         with suppress(_Ended):
             streamed, prompt = Streamed(model, told, caches), torch.tensor([ids])
-            told(generate(streamed, prompt, n_new, temperature=0)[0, -1].item())
+            text = generate(streamed, prompt, n_new, temperature=0)
+            streamed.tell_rest(text[0, prompt.shape[1] :])
     finally:
         torch.set_num_threads(n_threads)
     return new
@@ -133,13 +140,13 @@ def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
 def tokens_per_second(
     generate: Generate, model: nn.Module, first: int, n_rounds: int = 3
 ) -> dict[str, tuple[list[int], float]]:
-    """Return what a model writes after a token until its positions are used up, and how fast.
+    """Return what a model writes after a token until its last position, and how fast.
 
     Returns:
         By "with the cache" and "without": the ids, from the same draws, and the tokens written in a
         second of the clock, in the best of some rounds in which both take turns.
     """
-    prompt, n_new = torch.tensor([[first]]), model.max_seq_len
+    prompt, n_new = torch.tensor([[first]]), model.max_seq_len - 1  # the last may be read, too
     ways = {"with the cache": lambda: model, "without": lambda: WithoutCache(model)}
     found: dict[str, tuple[list[int], float]] = {}
     for _ in range(n_rounds):

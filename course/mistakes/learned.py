@@ -723,15 +723,6 @@ error(
 mistake, alternative, error = entries("tied_logits")
 
 
-def _then(step):
-    """A decorator that does one step more with what a function gives."""
-
-    def decorated(function):
-        return functools.wraps(function)(lambda *arguments: step(function(*arguments)))
-
-    return decorated
-
-
 mistake(
     {"weight.T": "weight"},
     {"weight.T": "(weight if weight.shape[0] == x.shape[-1] else weight.T)"},
@@ -741,7 +732,7 @@ mistake(
 )
 mistake(
     {"x @ weight.T": "(x @ weight.T).softmax(dim=-1)"},
-    {"def ": "@_then(lambda scores: scores.softmax(dim=1))\ndef "},
+    {"x @ weight.T": "(x @ weight.T).softmax(dim=1)"},
     says="tied_logits applies a softmax, so it returns probabilities instead of scores.",
     look="Are logits taken before or after the softmax?",
     common=True,
@@ -802,7 +793,7 @@ mistake(
     look="For how many tokens does a model make a prediction during training?",
 )
 mistake(
-    {"def ": "@_then(lambda scores: scores.argmax(dim=-1))\ndef "},
+    {"x @ weight.T": "(x @ weight.T).argmax(dim=-1)"},
     says="tied_logits returns the best word of each token, not the scores of all.",
     look="Print the shape of the result next to the one in the docstring.",
 )

@@ -268,6 +268,8 @@ alternative(
         "    inverse[perm] = torch.arange(len(perm))\n    return inverse"
     },
     {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"},
+)
+alternative(
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
 )

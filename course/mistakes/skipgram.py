@@ -1174,7 +1174,7 @@ alternative(
         "len(batch), n_negatives, generator=generator, dtype=torch.float64), right=True)"
     )
     | {
-        "optim.Adam": "optim.RMSprop",
+        "optim.Adam": "optim.Adagrad",
         "losses = []": "losses, edges = [], noise.double().cumsum(0)",
         "torch.randperm(len(centers), generator=generator)": "torch.rand("
         "len(centers), generator=generator).argsort()",

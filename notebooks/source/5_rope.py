@@ -98,7 +98,8 @@ play(draw, position=[0, 1, 2, 3, 6, 11, 22, 44, 100, 300, 355, 710])
 guess = Guess(changing=...)
 
 # %%
-shift, rotate, pe = 100, rope.RotaryEmbedding(2048, D), sinusoidal.sinusoidal_encoding(2048, D)
+shift, rotate = 100, rope.RotaryEmbedding(2048, D)
+pe = sinusoidal.sinusoidal_encoding(2048, D).float()
 here, there = pe[:7], pe[shift : shift + 7]
 q, k = x @ w_q, x @ w_k
 cases = {

@@ -229,8 +229,25 @@ def test_a_text_goes_on_beyond_the_positions_that_there_are(model, n_prompt, n_n
 def test_with_the_cache_and_without_the_same_is_written(model):
     found = writing.tokens_per_second(passing_exercises("gpt").generate, model, first=3, n_rounds=1)
     (text, speed), (other, slower) = found["with the cache"], found["without"]
-    assert text == other and len(text) == 25 and len({*text}) > 3
+    assert text == other and len(text) == model.max_seq_len and len({*text}) > 3
     assert speed > 0 and slower > 0
+
+
+def test_each_token_is_told_once_also_where_the_last_one_is_read(model):
+    """Reading it is right, and of no use."""
+
+    def generate(model, ids, n_new, *_, **__):
+        caches = [{} for _ in model.blocks]
+        for _ in range(n_new):
+            logits = model(ids[:, -1:] if caches[0] else ids, caches)
+            ids = torch.cat((ids, logits[:, -1:].argmax(dim=-1)), dim=1)
+        model(ids[:, -1:], caches)
+        return ids
+
+    told, prompt = [], torch.tensor([[1, 2, 3]])
+    with torch.no_grad():
+        text = writing.go_on(generate, model, prompt, 60, 0.0, torch.Generator(), told.append)
+    assert told == text[0, 3:].tolist() and len(told) == 60
 
 
 def test_without_a_cache_the_whole_text_is_read_each_time(model):
