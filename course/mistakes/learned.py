@@ -743,7 +743,7 @@ mistake(
     look="Are logits taken before or after the softmax?",
 )
 mistake(
-    {"return ": "return torch.sigmoid(", "weight.T": "weight.T)"},
+    {"return x @ weight.T": "scores = x @ weight.T\n    return torch.sigmoid(scores)"},
     says="tied_logits applies a sigmoid to the scores.",
     look="Between which numbers can a logit be?",
 )
@@ -793,7 +793,7 @@ mistake(
     look="For how many tokens does a model make a prediction during training?",
 )
 mistake(
-    {"x @ weight.T": "(x @ weight.T).argmax(dim=-1)"},
+    {"return x @ weight.T": "scores = x @ weight.T\n    return scores.argmax(dim=-1)"},
     says="tied_logits returns the best word of each token, not the scores of all.",
     look="Print the shape of the result next to the one in the docstring.",
 )

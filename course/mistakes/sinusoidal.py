@@ -336,7 +336,6 @@ mistake, alternative, error = entries("SinusoidalPositionalEmbedding")
 
 _REGISTERED = 'self.register_buffer("table", table, persistent=False)'
 _BEYOND = "sinusoidal_encoding(seq_len, self.n_embd, self.base)[len(self.table) :]"
-_IN_HALVES = ".unflatten(1, (-1, 2)).mT.flatten(1)"
 _LONGER = "sinusoidal_encoding(seq_len, self.n_embd, self.base).to(self.table)"
 
 mistake(

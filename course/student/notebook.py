@@ -7,7 +7,6 @@ the notebook and its module, as an assignment does, they are those of that modul
 import contextlib
 import html
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, find_exercises, find_lesson
 from course.system.clone import other_clone
 from course.testing.outcomes import Wrong
+from course.testing.result import listed
 from course.testing.source import names_reached
 
 if clone := other_clone():
@@ -105,9 +105,9 @@ class Exercises:
         wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
         sentences = []
         if lent:
-            sentences.append(f"{name} borrows {_list(lent)}, because yours hasn't passed.")
+            sentences.append(f"{name} borrows {listed(lent)}, because yours hasn't passed.")
         if wrong:
-            sentences.append(f"This is your own {_list(wrong)}, which the last check found wrong.")
+            sentences.append(f"This is your own {listed(wrong)}, which the last check found wrong.")
         return " ".join(sentences)
 
     def _borrowed_of_earlier(self, name: str) -> list[str]:
@@ -128,15 +128,6 @@ class Exercises:
 def _cell() -> int:
     """Return the number of the cell that runs."""
     return get_ipython().execution_count if get_ipython() else 0
-
-
-def _list(names: Sequence[str]) -> str:
-    """Return names as one says them.
-
-    >>> _list(["a"]), _list(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 class Banner:

@@ -79,17 +79,15 @@ def equal(got: Any, want: Any, *, what: str = "", any_width: bool = False) -> No
 def _in_dtype(got: Any, want: Any) -> Any:
     """Return tensors in the dtype of those on the right, where both are floats or both integers."""
     if isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.dtype != want.dtype:
-        kinds = [
-            "float" if one.is_floating_point() else one.dtype in _INTEGERS for one in (got, want)
-        ]
-        if kinds[0] and kinds[0] == kinds[1]:
-            return _converted(got, want.dtype)
+        are_floats = got.is_floating_point() and want.is_floating_point()
+        are_integers = {got.dtype, want.dtype} <= _INTEGERS
+        return _converted(got, want.dtype) if are_floats or are_integers else got
     if isinstance(got, list | tuple) and isinstance(want, list | tuple) and len(got) == len(want):
         return type(got)(map(_in_dtype, got, want))
     return got
 
 
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+_INTEGERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
 def _converted(got: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -4,7 +4,7 @@ Every command, page, table and notebook takes a `LessonResult`; none counts for 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -80,8 +80,7 @@ class ExerciseResult:
         """Return what there is to know beyond the tests: of the file, or of what was lent."""
         if self.status != Status.PASSED or not self.lent:
             return self.about_file
-        names = " and ".join(filter(None, [", ".join(self.lent[:-1]), *self.lent[-1:]]))
-        return f"{self.name} was tested with a correct {names} instead of yours"
+        return f"{self.name} was tested with a correct {listed(self.lent)} instead of yours"
 
     @property
     def advice(self) -> str:
@@ -179,3 +178,12 @@ def _exercise(fields: dict[str, Any]) -> ExerciseResult:
     )
     lent = tuple(fields.pop("lent", ()))
     return ExerciseResult(**fields, tests=tests, lent=lent)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as one says them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

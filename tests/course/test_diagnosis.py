@@ -284,7 +284,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
     """A mistake that fails three of the tests just as the code does, and passes the others."""
     wrong = [
         SimpleNamespace(
-            case=SimpleNamespace(name=f"test_{n}", exercise="rotate_half"),
+            case=SimpleNamespace(lesson="rope", name=f"test_{n}", exercise="rotate_half"),
             status=Status.WRONG,
             text="",
             seconds=n,

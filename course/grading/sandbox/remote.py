@@ -201,13 +201,13 @@ class RemoteExecutor:
         self._n_put += 1
         return Ref(-self._n_put, type_name)
 
-    def _later(self, verb: str, *args: Any) -> None:
+    def _later(self, verb: str, *args: Any, **kwargs: Any) -> None:
         """Take a step before the next one that has an answer."""
-        self._steps.append([verb, list(args)])
+        self._steps.append([verb, list(args), kwargs] if kwargs else [verb, list(args)])
 
     def _ask(self, verb: str, *args: Any, **kwargs: Any) -> Any:
-        step = [verb, list(args), kwargs] if kwargs else [verb, list(args)]
-        steps, self._steps = [*self._steps, step], []
+        self._later(verb, *args, **kwargs)
+        steps, self._steps = self._steps, []
         return self._module.take(steps, self._deadline)
 
     seed = functools.partialmethod(_later, "seed")
@@ -239,7 +239,7 @@ class RemoteExecutor:
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
         if "method" in said:  # nobody asks what `train` or `to` return
-            self._steps.append(["call", [target, list(args), kwargs], said])
+            self._later("call", target, list(args), kwargs, **said)
             return None, {}
         answer = self._ask("call", target, list(args), kwargs, **said)
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
