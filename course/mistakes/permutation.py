@@ -262,13 +262,16 @@ mistake(
 )
 
 
-alternative(
-    {
-        "return perm.argsort()": "inverse = torch.empty_like(perm)\n"
-        "    inverse[perm] = torch.arange(len(perm))\n    return inverse"
-    },
-    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"},
-)
+@alternative
+def by_writing_each_place(perm):
+    if sorted(perm.tolist()) != list(range(len(perm))):
+        raise ValueError(f"perm must hold each of 0..{len(perm) - 1} exactly once")
+    inverse = torch.empty_like(perm)
+    inverse[perm] = torch.arange(len(perm))
+    return inverse
+
+
+alternative({"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"})
 alternative(
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
