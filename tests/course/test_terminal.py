@@ -764,20 +764,6 @@ def test_while_a_test_takes_long_the_message_about_the_version_before_is_gone(co
 
 @posix
 @pytest.mark.slow
-def test_with_the_idea_right_a_key_goes_on(copied, on_terminal):
-    loop = on_terminal()
-    loop.until("Ready")
-    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids]")
-    said = loop.until("or press n for one_hot_lookup")
-    assert "The idea is right." in said
-    loop.press("n")
-    loop.until("one_hot_lookup: ")
-    loop.press("q")
-    assert loop.ends() == 0
-
-
-@posix
-@pytest.mark.slow
 def test_reset_asks_once_and_keeps_a_copy(copied, on_terminal):
     loop = on_terminal("watch", "lookup.lookup")
     loop.until("Ready")
