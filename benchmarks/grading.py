@@ -65,9 +65,9 @@ def module_of(name: str, number: int, lesson: Lesson) -> str:
     if kind == "stub":
         return f"{head}\n{stub_from(solution, lesson.stem)}"
     names = [exercise.name for exercise in lesson.exercises]
-    catalogue = (ROOT / "course" / "mistakes" / f"{lesson.stem}.py").read_text(encoding="utf-8")
-    used = re.findall(r"^(?:import |from torch ).*", catalogue, re.MULTILINE)  # by its variants
-    helpers = _defined_in(catalogue) - {exercise.name for exercise in lesson.exercises}
+    styles = (lesson.room / "styles.py").read_text(encoding="utf-8")
+    used = re.findall(r"^(?:import |from torch ).*", styles, re.MULTILINE)  # by variants
+    helpers = _defined_in(styles) - {exercise.name for exercise in lesson.exercises}
     own = _ones_of(turn, alternatives(lesson.stem), names[(turn + 1) % 2 :: 2], helpers)
     parts = [head, solution, "\n".join(used), *own]
     changed = names[turn % 2 :: 2]
@@ -83,7 +83,7 @@ def module_of(name: str, number: int, lesson: Lesson) -> str:
 def _ones_of(turn: int, known: Iterable, names: list[str], helpers: set[str]) -> list[str]:
     """One variant of each of these exercises, another one at each turn; edits of functions only.
 
-    A variant that uses a helper or a constant of the catalogue's file is left out.
+    A variant that uses what the catalogue's styles.py defines is left out.
     """
     texts = {name: [] for name in names}
     for one in known:

@@ -47,7 +47,7 @@ def copy_repository(folder: Path, is_short: bool) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
     if is_short:
-        syllabus = folder / "course" / "syllabus.toml"
+        syllabus = folder / "course" / "lessons" / "syllabus.toml"
         head, *entries = syllabus.read_text(encoding="utf-8").split("[[lesson]]")
         text = "[[lesson]]".join([head, *entries[:QUICK]])
         syllabus.write_text(text, encoding="utf-8")

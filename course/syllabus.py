@@ -76,12 +76,17 @@ class Lesson:
         return sum(exercise.minutes for exercise in self.exercises)
 
     @property
+    def room(self) -> Path:
+        """The folder of what belongs to this lesson alone."""
+        return root() / "course" / "lessons" / self.stem
+
+    @property
     def text(self) -> Path:
-        return root() / "course" / "lessons" / f"{self.number}_{self.stem}.md"
+        return self.room / "README.md"
 
     @property
     def notebook(self) -> Path:
-        return root() / "notebooks" / f"{self.text.stem}.ipynb"
+        return root() / "notebooks" / f"{self.number}_{self.stem}.ipynb"
 
     @property
     def tests(self) -> Path:
@@ -103,7 +108,9 @@ def lessons() -> tuple[Lesson, ...]:
     >>> [lesson.stem for lesson in lessons()][:3]
     ['lookup', 'permutation', 'learned']
     """
-    syllabus = tomllib.loads((root() / "course" / "syllabus.toml").read_text(encoding="utf-8"))
+    syllabus = tomllib.loads(
+        (root() / "course" / "lessons" / "syllabus.toml").read_text(encoding="utf-8")
+    )
 
     def exercise(stem: str, fields: dict[str, Any]) -> Exercise:
         words = syllabus.get("exercise", {}).get(fields["name"], {})  # what lacks, the doctor says
@@ -170,8 +177,13 @@ def find_exercises(name: str) -> tuple[Exercise, ...]:
         for one in lesson.exercises:
             known |= {one.name: (one,), f"{lesson.stem}.{one.name}": (one,)}
     for lesson in lessons():  # after all exercises, because `lookup` is the lesson
-        files = (lesson.module(), lesson.tests, lesson.text, lesson.notebook)
-        names = (lesson.stem, str(lesson.number), lesson.text.stem, *(file.name for file in files))
+        files = (lesson.module(), lesson.tests, lesson.notebook)
+        names = (
+            lesson.stem,
+            str(lesson.number),
+            lesson.notebook.stem,
+            *(file.name for file in files),
+        )
         known |= dict.fromkeys(names, lesson.exercises)
     wanted = Path(name).name
     if wanted in known:  # `gpt` is lesson 8, and `GPT` an exercise of it

@@ -1,6 +1,6 @@
 """Lesson 3: a second table, indexed by position.
 
-Text: course/lessons/3_learned.md. Shapes: B sentences, T tokens, V words, C features.
+Text: course/lessons/learned. Shapes: B sentences, T tokens, V words, C features.
 
 What holds for every exercise: course/lessons/README.md.
 """

@@ -1,6 +1,6 @@
 """Lesson 7: positions that reach further.
 
-Text: course/lessons/7_longer.md. Shapes: T positions, D features of a head, H heads.
+Text: course/lessons/longer. Shapes: T positions, D features of a head, H heads.
 
 Pairs are split halves, as in lesson 5: feature i of a head rotates with feature D/2 + i.
 

@@ -1,6 +1,6 @@
 """Lesson 1: an embedding is a table, not a layer.
 
-Text: course/lessons/1_lookup.md. Shapes: V words in the vocabulary, C features each.
+Text: course/lessons/lookup. Shapes: V words in the vocabulary, C features each.
 
 What holds for every exercise: course/lessons/README.md.
 """

@@ -1,6 +1,6 @@
 """Lesson 5: rotate queries and keys.
 
-Text: course/lessons/5_rope.md. Shapes: T positions, D features of a head, H heads, C inputs.
+Text: course/lessons/rope. Shapes: T positions, D features of a head, H heads, C inputs.
 
 Convention: split halves, as in GPT-NeoX and the Llama of `transformers`. Feature i is paired
 with feature D/2 + i; the RoFormer paper pairs 2i with 2i + 1 (see `interleaved_to_half`).

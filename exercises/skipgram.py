@@ -1,6 +1,6 @@
 """Lesson 6: what the table learns.
 
-Text: course/lessons/6_skipgram.md. Shapes: N tokens of text, V words, C features, P pairs,
+Text: course/lessons/skipgram. Shapes: N tokens of text, V words, C features, P pairs,
 K negatives per pair.
 
 What holds for every exercise: course/lessons/README.md.

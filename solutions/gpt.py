@@ -1,6 +1,6 @@
 """Lesson 8: a model of your own.
 
-Text: course/lessons/8_gpt.md. Shapes: B batch, T tokens, C features of a token, H heads,
+Text: course/lessons/gpt. Shapes: B batch, T tokens, C features of a token, H heads,
 D = C / H features of a head, V tokens of the vocabulary; Tq queries and Tk keys.
 
 No linear layer has a bias. What holds for every exercise: course/lessons/README.md.

@@ -1,6 +1,6 @@
 """Lesson 9: a real model on your code.
 
-Text: course/lessons/9_llama.md. Shapes: B batch, T tokens, C features of a token, H query heads,
+Text: course/lessons/llama. Shapes: B batch, T tokens, C features of a token, H query heads,
 K key heads (n_kv_heads), D = C / H features of a head, M hidden features of an MLP, V tokens of
 the vocabulary.
 

@@ -1,6 +1,6 @@
 """Lesson 2: attention cannot see order.
 
-Text: course/lessons/2_permutation.md. Shapes: B sentences, T tokens each, C features each.
+Text: course/lessons/permutation. Shapes: B sentences, T tokens each, C features each.
 
 What holds for every exercise: course/lessons/README.md.
 """

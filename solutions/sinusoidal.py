@@ -1,6 +1,6 @@
 """Lesson 4: positions from a formula.
 
-Text: course/lessons/4_sinusoidal.md. Shapes: T positions, C features, in C/2 pairs (sine, cosine).
+Text: course/lessons/sinusoidal. Shapes: T positions, C features, in C/2 pairs (sine, cosine).
 
 What holds for every exercise: course/lessons/README.md.
 """

@@ -25,6 +25,10 @@ def turned(x, base=10000.0, places=None, direction=1):
     return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
 
 
+MANY = 5_000
+"""More than limits that somebody may have written down, such as 4,096: no size changes a rule."""
+
+
 # --- yarn_frequencies ---------------------------------------------------------------------------
 
 
@@ -100,7 +104,7 @@ class TestYarnFrequencies:
             (64, 500000.0, 2.5, 65_536),
             (10, 50.0, 8.0, 300),
             (6, 1000.0, 5.0, 6),
-            (256, 500000.0, 100.0, 131_072),
+            (MANY, 500000.0, 100.0, 131_072),
         ],
     )
     def test_every_pair(self, lesson, head_dim, base, factor, trained_length):
@@ -264,7 +268,14 @@ class TestPartialRotary:
         expect.sees_changes(rotary, (before,), (after,), want)
 
     @pytest.mark.parametrize(
-        "shape, rotary_dim, start", [((300, 136), 130, 9), ((33, 34, 2, 4), 2, 4095)], ids=str
+        "shape, rotary_dim, start",
+        [
+            ((2, MANY), MANY - 2, 9),
+            ((MANY, 4), 2, 0),
+            ((MANY, 1, 4), 2, 4095),
+            ((1, MANY, 1, 4), 2, 4095),
+        ],
+        ids=str,
     )
     def test_long_texts_wide_heads_and_large_batches(self, lesson, draw, shape, rotary_dim, start):
         """No size changes the rule, and neither does a position as far as 4,096, where the
@@ -367,7 +378,7 @@ class TestRelativeBuckets:
 
     @pytest.mark.parametrize(
         "n_buckets, max_distance",
-        [(32, 128), (7, 50), (2, 10), (64, 200_000), (300, 1_000)],
+        [(32, 128), (7, 50), (2, 10), (64, 200_000), (3_000, 11_000)],
     )
     def test_every_distance(self, lesson, n_buckets, max_distance):
         """Near, far and very far ones, but for those where rounding decides."""
@@ -384,7 +395,7 @@ class TestRelativeBuckets:
         got = lesson.relative_buckets(distances, n_buckets, max_distance)
         expect_buckets(got, distances, n_buckets, max_distance)
 
-    @pytest.mark.parametrize("shape", [(2, 3, 4), (33, 9)], ids=str)
+    @pytest.mark.parametrize("shape", [(2, 3, 4), (1100, 1)], ids=str)
     def test_a_bucket_for_every_distance_in_any_shape(self, lesson, draw, shape):
         """The buckets have the shape of the distances."""
         distances = draw.ids(120, *shape) - 20
@@ -476,7 +487,7 @@ class TestRelativeBias:
         weight = draw.normal(6, 3)
         expect.close(bias_holding(lesson, weight, 20)(q_len, k_len), bias(weight, q_len, k_len, 20))
 
-    @pytest.mark.parametrize("n_heads, q_len, k_len", [(2, 300, 302), (70, 4, 150)])
+    @pytest.mark.parametrize("n_heads, q_len, k_len", [(1, 300, 302), (1100, 1, 9)])
     def test_long_texts_and_many_heads(self, lesson, draw, n_heads, q_len, k_len):
         """32 buckets up to 128 unless told otherwise: the first keys are in the last bucket."""
         weight = draw.normal(32, n_heads)
@@ -484,13 +495,16 @@ class TestRelativeBias:
         module.set(weight=weight)
         expect.close(module(q_len, k_len), bias(weight, q_len, k_len))
 
-    @pytest.mark.parametrize("n_buckets, max_distance", [(7, 50), (32, 50), (2, 10), (90, 1000)])
-    def test_every_number_of_buckets(self, lesson, draw, n_buckets, max_distance):
+    @pytest.mark.parametrize(
+        "n_buckets, max_distance, k_len",
+        [(7, 50, 60), (32, 50, 60), (2, 10, 60), (9999, 5000, 5000)],
+    )
+    def test_every_number_of_buckets(self, lesson, draw, n_buckets, max_distance, k_len):
         """Both numbers reach the buckets."""
         weight = draw.normal(n_buckets, 3)
         module = lesson.RelativeBias(max_distance=max_distance, n_buckets=n_buckets, n_heads=3)
         module.set(weight=weight)
-        expect.close(module(k_len=60, q_len=2), bias(weight, 2, 60, max_distance))
+        expect.close(module(k_len=k_len, q_len=2), bias(weight, 2, k_len, max_distance))
 
     def test_calls_may_differ_in_length(self, lesson, draw):
         """What one call computed must not serve another of different lengths."""
@@ -531,8 +545,10 @@ class TestRelativeBias:
         variance, and 4.6 % of them lie beyond two of it, or 4.3 % if the tail is cut at three.
         """
         weight = lesson.RelativeBias(200, 200).parameters["weight"].double()
-        expect.close(weight.std().item(), 0.02, tolerance=0.0007, what="the standard deviation")
-        expect.close(weight.mean().item(), 0.0, tolerance=0.0006, what="the mean of the weights")
+        size, mean = weight.std().item(), weight.mean().item()
+        expect.close(mean, 0.0, tolerance=0.03 * size, what="the mean of the weights")
+        what = f"whether the standard deviation, {size:.3g}, is 0.02"
+        expect.equal(abs(size - 0.02) < 0.0007, True, what=what)
         beyond = (weight.abs() > 0.04).double().mean().item()
         expect.that(
             0.035 < beyond < 0.055,
@@ -664,7 +680,11 @@ class TestRope2d:
         after = draw.normal(3, 4, 8), *some_places(draw, 4, 9)
         expect.sees_changes(lesson.rope_2d, before, after, turned_2d(*after))
 
-    @pytest.mark.parametrize("shape, highest", [((300, 136), 300), ((33, 34, 2, 4), 4096)], ids=str)
+    @pytest.mark.parametrize(
+        "shape, highest",
+        [((2, 1100), 300), ((MANY, 4), 4096), ((MANY, 1, 4), 300), ((1, MANY, 1, 4), 300)],
+        ids=str,
+    )
     def test_far_places_wide_heads_and_large_batches(self, lesson, draw, shape, highest):
         """No size changes the rule, and neither does a place as far as 4,096, where the angles
         are large.

@@ -7,8 +7,8 @@ import torch
 from course.testing import exercise, expect
 
 SHAPES = [(5,), (1, 1), (2, 3, 4)]
-FAR = [(70, 1), (1, 300)]
-"""Many texts of one token, and one text of many tokens."""
+FAR = [(2_300, 1, (1, 2)), (2, 9_001, (2, 2)), (2, 1, (9_001, 1)), (2, 1, (1, 9_001))]
+"""V, C and the shape of the ids: many rows, wide ones, many texts and a long one."""
 
 
 def counting(vocab_size, n_embd):
@@ -43,10 +43,12 @@ def expect_rows(look_up, draw):
 
 
 def expect_rows_far_out(look_up, draw):
-    """Expect the same for a large table, many texts and long ones."""
-    for shape in FAR:
-        ids = draw.ids(700, *shape)
-        expect.close(look_up(counting(700, 66), ids), rows_of_counting(ids, 66))
+    """Expect the same for large tables, many texts and long ones; the last id is V - 1."""
+    for vocab_size, n_embd, shape in FAR:
+        ids = draw.ids(vocab_size, *shape)
+        ids[-1, -1] = vocab_size - 1
+        got = look_up(counting(vocab_size, n_embd), ids)
+        expect.close(got, rows_of_counting(ids, n_embd))
 
 
 def expect_changes_seen(function, first, second, want):
@@ -100,8 +102,12 @@ class TestLookup:
             expect.rejects(lesson.lookup, TypeError, bad=(counting(5, 3), bad))
 
     def test_large_tables_and_batches(self, lesson, draw):
-        """700 rows of 66 numbers, 70 texts, and a text of 300 tokens: a row for every id."""
+        """2300 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens; then the last of
+        60 001 rows, whose number doesn't fit into 16 bits with a sign.
+        """
         expect_rows_far_out(lesson.lookup, draw)
+        last = torch.tensor([60_000])
+        expect.equal(lesson.lookup(counting(60_001, 1), last), torch.tensor([[60_000.0]]))
 
     def test_changed_arguments_are_seen(self, lesson, draw):
         """Training changes the table in place; the next rows are the new ones."""
@@ -130,7 +136,7 @@ class TestOneHotLookup:
         expect.close(got, sum_of_each_row(upstream, IDS, 7))
 
     def test_large_tables_and_batches(self, lesson, draw):
-        """700 rows of 66 numbers, 70 texts, and a text of 300 tokens: a row for every id."""
+        """2300 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens."""
         expect_rows_far_out(lesson.one_hot_lookup, draw)
 
     def test_changed_arguments_are_seen(self, lesson, draw):
@@ -198,13 +204,16 @@ class TestLookupBackward:
         expect.close(got, sum_of_each_row(grad_output, ids, 6))
 
     def test_large_tables_and_batches(self, lesson, draw):
-        """Row 699 of 700 was looked up 300 times with the gradient (0, 1, ..., 65),
-        in one text or in 300 of them; its sum is 300 times as large."""
-        once = torch.arange(66.0)
-        want = torch.zeros(700, 66).index_fill(0, torch.tensor(699), 1) * 300 * once
-        for shape in (1, 300), (300, 1):
-            ids = torch.full(shape, 699)
-            expect.close(lesson.lookup_backward(once.repeat(*shape, 1), ids, 700), want)
+        """Every id names the last row, with the gradient (1, 2, ..., C) each time: its sum
+        is as many times as large as there are ids.
+        """
+        for vocab_size, n_embd, shape in FAR:
+            once = torch.arange(float(n_embd)) + 1
+            ids = torch.full(shape, vocab_size - 1)
+            want = torch.zeros(vocab_size, n_embd)
+            want[-1] = ids.numel() * once
+            got = lesson.lookup_backward(once.repeat(*shape, 1), ids, vocab_size)
+            expect.close(got, want)
 
     def test_second_call_starts_from_zero(self, lesson, draw):
         """Nothing is kept from one call to the next."""
@@ -253,11 +262,13 @@ class TestTokenEmbedding:
             expect.that(least > 0.011, said)
 
     def test_start_is_a_bell_curve(self, lesson):
-        """Of normal numbers 2.1 % lie beyond 2.3 standard deviations; uniform ones
-        never get that far. No two rows are the same."""
+        """Of normal numbers 2.1 % lie beyond 2.3 standard deviations, however large those are;
+        uniform ones never get that far. No two rows are the same."""
         weight = lesson.TokenEmbedding(160, 250).parameters["weight"].double()
-        beyond = (weight.abs() > 0.046).double().mean().item()
-        expect.that(abs(beyond - 0.0205) < 0.007, f"{beyond:.1%} lie beyond ±0.046, not 2.1 %")
+        far = (weight - weight.mean()).abs() > 2.3 * weight.std()
+        share = far.double().mean().item()
+        said = f"{share:.1%} lie beyond 2.3 standard deviations, not 2.1 %"
+        expect.that(abs(share - 0.0205) < 0.007, said)
         expect.that(len(weight.unique(dim=0)) == 160, "two rows are the same: each needs its own")
 
     def test_gradient_goes_to_the_rows_looked_up(self, lesson, draw):
@@ -268,7 +279,7 @@ class TestTokenEmbedding:
         expect.close(got, sum_of_each_row(upstream, IDS, 7))
 
     def test_result_has_a_row_for_every_id(self, lesson, draw):
-        """Ids of shape (...) give (..., C), from 9 rows as from 700."""
+        """Ids of shape (...) give (..., C), from 9 rows as from 2300."""
 
         def look_up(weight, ids):
             return table_holding(lesson, weight)(ids)

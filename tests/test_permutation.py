@@ -11,13 +11,16 @@ from course.testing import exercise, expect
 SIZES = [(1, 1, 1), (4, 2, 3), (2, 7, 5)]
 """B sentences of T tokens with C features."""
 
+MANY = [(9_001, 1, 2), (1, 2, 9_001)]
+"""Many sentences, and many features."""
+
 
 def averages(x, *weights, causal=False, tokens=None):
     """Token by token: exp of its query's scores with the keys that it sees, divided by their sum,
     times the values; in float64. Some tokens may be chosen."""
     x = x.double()
-    weights = [one.double() for one in weights] or 3 * [torch.eye(x.shape[2]).double()]
-    queries, keys, values = (torch.einsum("dc,btc->btd", one, x) for one in weights)
+    projected = [torch.einsum("dc,btc->btd", one.double(), x) for one in weights]
+    queries, keys, values = projected or (x, x, x)
     rows = []
     for t in range(x.shape[1]) if tokens is None else tokens:
         seen = slice(t + 1) if causal else slice(None)
@@ -34,7 +37,7 @@ def gradients_of_averages(*inputs, upstream, causal=False):
     return [one.grad.float() for one in wide]
 
 
-LONG, MIDDLE, SOME = 521, 257, range(0, 521, 65)
+LONG, MIDDLE, SOME = 1_030, 521, range(0, 1_030, 147)
 """Of so many tokens, the one in the middle, and those whose averages are compared."""
 
 
@@ -51,7 +54,7 @@ def expect_averages_of_a_long_sentence(got, want):
     got = expect.shape(got, 1, LONG, 2)
     share = f"feature 0 of the last token, of {LONG}"
     expect.close(got[0, -1, :1], torch.tensor([1 / LONG]), what=share)
-    expect.close(got[:, SOME], want, what="every 65th token")
+    expect.close(got[:, SOME], want, what="every 147th token")
 
 
 # Layers for the exercises that take one. Their source is sent to where the student's code runs.
@@ -128,16 +131,17 @@ class TestToyAttention:
         expect.close(lesson.toy_attention(x), averages(x))
 
     def test_last_token_of_many_averages_all(self, lesson, draw):
-        """The last of 521 tokens is zero, so all its scores are 0: it takes 1/521 of every
-        token, however far away. Only token 257 has a 1 in feature 0."""
+        """The last of 1030 tokens is zero, so all its scores are 0: it takes 1/1030 of every
+        token, however far away. Only token 521 has a 1 in feature 0."""
         x = a_long_sentence(draw)
         want = averages(x, tokens=SOME)
         expect_averages_of_a_long_sentence(lesson.toy_attention(x), want)
 
-    def test_many_sentences_of_wide_tokens(self, lesson, draw):
-        """The formula is the same for B = 33 and C = 300. The numbers are small, so that no
-        token outweighs the other."""
-        x = 0.3 * draw.normal(33, 2, 300)
+    @pytest.mark.parametrize("b, t, c", MANY)
+    def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):
+        """The formula is the same for every B and C. The numbers are small, so that no token
+        outweighs the other."""
+        x = 0.1 * draw.normal(b, t, c)
         expect.close(lesson.toy_attention(x), averages(x))
 
     def test_large_scores(self, lesson):
@@ -179,14 +183,13 @@ class TestInversePermutation:
         got = lesson.inverse_permutation(torch.tensor([3, 0, 4, 1, 2]))
         expect.equal(got, torch.tensor([1, 3, 4, 0, 2]))
 
-    @pytest.mark.parametrize("length", [8, 300])
-    def test_undoes_the_shuffling(self, lesson, draw, length):
+    def test_undoes_the_shuffling(self, lesson, draw):
         """Shuffle, then pick by the inverse, and everything is back where it was:
         entry perm[t] of the inverse is t."""
-        for perm in draw.permutation(length), draw.permutation(length):
+        for length in 8, 8, 4_300:
+            perm = draw.permutation(length)
             positions = torch.empty_like(perm)
-            for position, token in enumerate(perm.tolist()):
-                positions[token] = position
+            positions[perm] = torch.arange(length)
             expect.equal(lesson.inverse_permutation(perm), positions)
 
     def test_a_single_token_stays(self, lesson):
@@ -231,13 +234,21 @@ class TestEquivarianceGap:
         expect.close(lesson.equivariance_gap(layer, x, perm), gap, tolerance=1e-5)
 
     @pytest.mark.parametrize(
-        "place, step", [((0, 1, 0), 2.5), ((3, 150, 7), 0.001), ((8, 299, 16), 2.5)], ids=str
+        "sizes, place, step",
+        [
+            ((3, 4, 5), (0, 1, 0), 2.5),
+            ((3, 4, 5), (1, 2, 3), 0.001),
+            ((9_001, 2, 1), (9_000, 1, 0), 2.5),
+            ((1, 4_300, 1), (0, 4_280, 0), 2.5),
+            ((1, 2, 9_001), (0, 1, 9_000), 2.5),
+        ],
+        ids=str,
     )
-    def test_one_entry_is_enough(self, lesson, draw, place, step):
+    def test_one_entry_is_enough(self, lesson, draw, sizes, place, step):
         """The layer adds to one entry of one sentence. The gap is the largest
         difference, so this entry alone decides, wherever it is."""
-        layer, x = lesson.prop(OneEntryMoves, place, step), draw.normal(9, 301, 17)
-        got = lesson.equivariance_gap(layer, x, torch.arange(1, 302) % 301)
+        layer, x = lesson.prop(OneEntryMoves, place, step), draw.normal(*sizes)
+        got = lesson.equivariance_gap(layer, x, torch.arange(sizes[1]).roll(1))
         expect.close(got, step, tolerance=1e-5)
 
     def test_a_single_token_cannot_be_shuffled(self, lesson):
@@ -294,7 +305,7 @@ class TestBagVector:
         x = torch.tensor([[[0.0, 0.0], [2.0, 4.0]]])
         expect.close(lesson.bag_vector(lesson.prop(minus), x), torch.tensor([[-1.0, -2.0]]))
 
-    @pytest.mark.parametrize("b, t, c", [*SIZES, (9, 301, 17)])
+    @pytest.mark.parametrize("b, t, c", [*SIZES, *MANY, (1, 9_001, 2)])
     def test_a_vector_for_every_sentence(self, lesson, draw, b, t, c):
         """(B, T, C) gives (B, C): the mean runs over all tokens, axis 1."""
         x = draw.normal(b, t, c)
@@ -364,16 +375,17 @@ class TestProjectedAttention:
         expect.close(lesson.projected_attention(x, *weights), want, tolerance=1e-5)
 
     def test_last_token_of_many_averages_all(self, lesson, draw):
-        """The last of 521 tokens is zero, so its query is, too: it takes 1/521 of every
-        value, however far away. Only token 257 has a 1 in feature 0."""
+        """The last of 1030 tokens is zero, so its query is, too: it takes 1/1030 of every
+        value, however far away. Only token 521 has a 1 in feature 0."""
         x, weights = a_long_sentence(draw), (*draw.normal(2, 2, 2), torch.eye(2))
         want = averages(x, *weights, tokens=SOME)
         expect_averages_of_a_long_sentence(lesson.projected_attention(x, *weights), want)
 
-    def test_many_sentences_of_wide_tokens(self, lesson, draw):
-        """The formula is the same for B = 33 and C = 130. The weights are small, so that no
-        token outweighs the other."""
-        x, weights = draw.normal(33, 2, 130), draw.normal(3, 130, 130) / 10
+    @pytest.mark.parametrize("b, t, c", [(9_001, 1, 2), (1, 2, 300)])
+    def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):
+        """The formula is the same for every B and C. The weights are small, so that no token
+        outweighs the other."""
+        x, weights = draw.normal(b, t, c), draw.normal(3, c, 1) * draw.normal(3, 1, c) / 20
         expect.close(lesson.projected_attention(x, *weights), averages(x, *weights), tolerance=1e-4)
 
     def test_identities_give_toy_attention_for_large_scores_too(self, lesson):
@@ -432,16 +444,17 @@ class TestCausalToyAttention:
         expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
 
     def test_last_token_of_many_averages_all(self, lesson, draw):
-        """The last of 521 tokens is zero, so all its scores are 0: it takes 1/521 of every
-        token, however long ago. Only token 257 has a 1 in feature 0."""
+        """The last of 1030 tokens is zero, so all its scores are 0: it takes 1/1030 of every
+        token, however long ago. Only token 521 has a 1 in feature 0."""
         x = a_long_sentence(draw)
         want = averages(x, causal=True, tokens=SOME)
         expect_averages_of_a_long_sentence(lesson.causal_toy_attention(x), want)
 
-    def test_many_sentences_of_wide_tokens(self, lesson, draw):
-        """The formula is the same for B = 33 and C = 300. The numbers are small, so that no
-        token outweighs the other."""
-        x = 0.3 * draw.normal(33, 2, 300)
+    @pytest.mark.parametrize("b, t, c", MANY)
+    def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):
+        """The formula is the same for every B and C. The numbers are small, so that no token
+        outweighs the other."""
+        x = 0.1 * draw.normal(b, t, c)
         expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
 
     def test_large_scores(self, lesson):

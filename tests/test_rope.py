@@ -40,6 +40,10 @@ def turned_interleaved(x):
     return torch.view_as_real(points).flatten(-2)
 
 
+MANY = [(9_001, 1, 1, 2), (1, 9_001, 1, 2)]
+"""Many texts, and many heads."""
+
+
 @exercise("rope_tables")
 class TestRopeTables:
     def test_position_zero_is_not_turned(self, lesson):
@@ -72,7 +76,9 @@ class TestRopeTables:
         want = torch.tensor([0.2837, 0.8776, 0.9988])
         expect.close(cos[5, :3], want, tolerance=1e-3, what="cos[5, :3]")
 
-    @pytest.mark.parametrize("length, head_dim, base", [(9, 6, 500000.0), (300, 10, 50.0)])
+    @pytest.mark.parametrize(
+        "length, head_dim, base", [(9, 6, 500000.0), (300, 10, 50.0), (3, 9_002, 500000.0)]
+    )
     def test_base_sets_the_rates(self, lesson, length, head_dim, base):
         """Pair i turns base ** (-2i / D) radians a position, whatever the base."""
         want = tables(length, head_dim, base)
@@ -84,7 +90,7 @@ class TestRopeTables:
             got = lesson.rope_tables(seq_len=length, head_dim=head_dim, base=base)
             expect.close(got, tables(length, head_dim, base), tolerance=1e-3)
 
-    @pytest.mark.parametrize("length, head_dim", [(4130, 8), (20, 64), (3, 256)])
+    @pytest.mark.parametrize("length, head_dim", [(4130, 8), (20, 64), (3, 9_002)])
     def test_every_pair_is_right_up_to_position_4096(self, lesson, length, head_dim):
         """Every angle is position * 10000 ** (-2i / D), for each of the D/2 pairs.
         bfloat16 cannot tell position 257 from 256.
@@ -94,7 +100,9 @@ class TestRopeTables:
 
     def test_the_formula_never_ends(self, lesson):
         """Row 40,000 is as good as row 4. Its angles are larger, so float32 rounds more."""
-        expect.close(lesson.rope_tables(40_300, 4), tables(40_300, 4), tolerance=1e-2)
+        cos, sin = expect.tensors(lesson.rope_tables(40_300, 4), "cos", "sin")
+        last, want = (cos[40_000:], sin[40_000:]), tables(300, 4, start=40_000)
+        expect.close(last, want, tolerance=1e-2, what=("cos[40000:]", "sin[40000:]"))
 
     def test_odd_width_is_refused(self, lesson):
         """Features turn in pairs; with an odd width one would be left over."""
@@ -119,7 +127,9 @@ class TestRotateHalf:
         got = lesson.rotate_half(torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]))
         expect.close(got, torch.tensor([[-4.0, -5.0, -6.0, 1.0, 2.0, 3.0]]))
 
-    @pytest.mark.parametrize("shape", [(4, 3, 2), (2, 1, 3, 4, 6), (290, 258)], ids=str)
+    @pytest.mark.parametrize(
+        "shape", [(4, 3, 2), (2, 1, 3, 4, 6), (9_001, 1, 2), (1, 9_001, 2), (1, 9_002)], ids=str
+    )
     def test_only_the_last_axis_is_halved(self, lesson, draw, shape):
         """Whatever comes before it (batch, heads, positions) stays as it is."""
         x, half = draw.normal(*shape), shape[-1] // 2
@@ -161,7 +171,7 @@ class TestApplyRope:
         got = lesson.apply_rope(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), *tables(1, 4, start=3))
         expect.close(got, torch.tensor([[-1.4134, 1.8791, -2.8289, 4.0582]]), tolerance=1e-4)
 
-    @pytest.mark.parametrize("length, head_dim", [(5, 6), (3, 256), (600, 2)])
+    @pytest.mark.parametrize("length, head_dim", [(5, 6), (2, 9_002), (9_001, 2)])
     def test_every_pair_turns_by_its_own_angle(self, lesson, draw, length, head_dim):
         """Features i and D/2 + i of row t turn by the angle in row t, columns i and
         D/2 + i.
@@ -171,15 +181,15 @@ class TestApplyRope:
         expect.close(got, turned(x, start=11), tolerance=1e-4)
 
     @pytest.mark.parametrize(
-        "shape", [(2, 5, 6), (4, 4, 4), (5, 5, 5, 8), (3, 1, 2, 5, 4), (67, 37, 3, 2)], ids=str
+        "shape", [(2, 5, 6), (4, 4, 4), (5, 5, 5, 8), (3, 1, 2, 5, 4), *MANY], ids=str
     )
     def test_positions_are_the_next_to_last_axis(self, lesson, draw, shape):
         """Batch and heads come before it and share the angles. Equal sizes must not
         make the axes change places.
         """
         x = draw.normal(*shape)
-        got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0))
-        expect.close(got, turned(x, base=50.0), tolerance=1e-4)
+        got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0, start=1))
+        expect.close(got, turned(x, base=50.0, start=1), tolerance=1e-4)
 
     def test_gradient_turns_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
@@ -206,7 +216,9 @@ class TestRotaryEmbedding:
         got = rotary(torch.tensor([[1.0, 0.0]]), offset=1)
         expect.close(got, torch.tensor([[0.5403, 0.8415]]), tolerance=1e-4)
 
-    @pytest.mark.parametrize("shape", [(7, 64), (2, 3, 4), (5, 5, 5, 6), (1, 2, 760, 4)], ids=str)
+    @pytest.mark.parametrize(
+        "shape", [(7, 64), (2, 3, 4), (5, 5, 5, 6), (9_001, 2), (2, 9_002)], ids=str
+    )
     def test_positions_count_from_zero(self, lesson, draw, shape):
         """Row t of the next to last axis is at position t; batch and heads come
         before it.
@@ -215,7 +227,7 @@ class TestRotaryEmbedding:
         x = draw.normal(*shape)
         expect.close(rotary(x), turned(x), tolerance=1e-3)
 
-    @pytest.mark.parametrize("offset", [1, 30, 4090])
+    @pytest.mark.parametrize("offset", [1, 30, 4090, 40_000])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
         """Row t is at position offset + t: offset tokens are already in the cache."""
         rotary = lesson.RotaryEmbedding(offset + 7, 6)
@@ -240,9 +252,9 @@ class TestRotaryEmbedding:
         """Models for long texts have a larger base, such as 500,000; a small one, even
         one below the number of positions, is as good.
         """
-        x = draw.normal(5, 8)
-        for base in (4.0, 500000.0):
-            rotary = lesson.RotaryEmbedding(12, 8, base)
+        for base, width in (4.0, 8), (500000.0, 8), (500000.0, 9_002):
+            x = draw.normal(2, width)
+            rotary = lesson.RotaryEmbedding(9, width, base)
             expect.close(rotary(x, 7), turned(x, base, start=7), tolerance=1e-4)
 
     def test_modules_do_not_share_their_tables(self, lesson, draw):
@@ -300,8 +312,10 @@ class TestRotaryEmbedding:
 
     def test_only_positions_are_limited(self, lesson, draw):
         """Batch and heads may be larger than max_seq_len: T is the next to last axis."""
-        x = draw.normal(67, 37, 3, 2)
-        expect.close(lesson.RotaryEmbedding(3, 2)(x), turned(x), tolerance=1e-4)
+        for shape in MANY:
+            x = draw.normal(*shape)
+            got = lesson.RotaryEmbedding(2, 2)(x, 1)
+            expect.close(got, turned(x, start=1), tolerance=1e-4)
 
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw):
         """offset + T may be at most 8. Slicing alone would not complain: it returns
@@ -347,7 +361,8 @@ class TestInterleavedToHalf:
         expect.close(lesson.interleaved_to_half(weight, 3), weight)
 
     @pytest.mark.parametrize(
-        "n_heads, head_dim, n_inputs", [(3, 6, 18), (5, 4, 1), (70, 6, 3), (1, 258, 2)]
+        "n_heads, head_dim, n_inputs",
+        [(3, 6, 18), (5, 4, 1), (1_100, 4, 1), (1, 4_480, 1), (1, 2, 9_001)],
     )
     def test_every_row_moves_as_a_whole(self, lesson, draw, n_heads, head_dim, n_inputs):
         """In each head row 2i goes to i, and row 2i + 1 to D/2 + i. Columns belong to
@@ -392,7 +407,7 @@ class TestNtkBase:
 
     @pytest.mark.parametrize(
         "base, factor, head_dim",
-        [(10000.0, 1.5, 64), (1e6, 32.0, 128), (40.0, 300.0, 512)],
+        [(10000.0, 1.5, 64), (1e6, 32.0, 128), (40.0, 9_001.0, 9_002)],
     )
     def test_slowest_pair_is_stretched_by_the_factor(self, lesson, base, factor, head_dim):
         """The wavelength of the last pair, 2 pi * base ** ((D - 2) / D), grows by exactly
@@ -451,7 +466,7 @@ class TestAlibiBias:
         bias = up_to_the_query(lesson.alibi_bias(8, 3), 8, 3)
         expect.close(bias[1], want, what="bias[1], later keys masked")
 
-    @pytest.mark.parametrize("n_heads", [1, 2, 8, 256])
+    @pytest.mark.parametrize("n_heads", [1, 2, 8, 1024])
     def test_slopes_fall_from_head_to_head(self, lesson, n_heads):
         """Head h = 1..H has slope 2 ** (-8 h / H). The last one always has 2 ** -8 =
         1/256; eight heads have 1/2, 1/4, ..., 1/256.
@@ -460,13 +475,18 @@ class TestAlibiBias:
         slopes = [0.5 ** (8 * h / n_heads) for h in range(1, n_heads + 1)]
         expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6, what="bias[:, 1, 0]")
 
-    @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (16, 9), (2, 401)])
+    @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (16, 9)])
     def test_penalty_grows_with_the_distance(self, lesson, n_heads, length):
-        """Each step back costs a slope: -slope * (query - key). It never stops growing:
-        400 steps with slope 1/16 cost 25.
-        """
+        """Each step back costs a slope: -slope * (query - key)."""
         got = up_to_the_query(lesson.alibi_bias(n_heads, length), n_heads, length)
         expect.close(got, penalties(n_heads, length), what="the bias, later keys masked")
+
+    def test_penalty_never_stops_growing(self, lesson):
+        """One head has the slope 1/256. The last of 530 queries is 529 steps from key 0, ...,
+        1 step from key 528: penalties of 529/256, ..., 1/256, 0.
+        """
+        got = expect.shape(lesson.alibi_bias(1, 530), 1, 530, 530)
+        expect.close(got[0, -1], torch.arange(-529, 1) / 256, what="the last row of bias[0]")
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
         """A bias kept from an earlier call serves only a call with the same sizes."""

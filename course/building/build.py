@@ -149,7 +149,7 @@ def _text_and_figures(lesson: Lesson) -> Iterator[Product]:
     )
     derive = partial(with_derived_parts, lesson=lesson, pictures=pictures)
     yield _product(lesson.text, lesson.text, derive, differs)
-    folder = lesson.text.parent / "figures" / lesson.stem
+    folder = lesson.room / "figures"
     for path in sorted(folder.glob("*.svg")):
         if path.stem not in pictures:
             raise BuildError(f"{_shown(path)} is not drawn in {drawn_in}; delete or rename it")
@@ -205,8 +205,8 @@ _HEAD = """
 *Previous: {previous} ·
 Next: {following}*
 
-*You edit [`exercises/{stem}.py`](../../exercises/{stem}.py). The tests are in
-[`tests/test_{stem}.py`](../../tests/test_{stem}.py). Allow about {reading} minutes to read
+*You edit [`exercises/{stem}.py`](../../../exercises/{stem}.py). The tests are in
+[`tests/test_{stem}.py`](../../../tests/test_{stem}.py). Allow about {reading} minutes to read
 and {minutes} minutes for the exercises.*
 
 """
@@ -239,15 +239,17 @@ def with_derived_parts(text: str, lesson: Lesson, pictures: dict) -> str:
 
 def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
     """Return a lesson's text with its head and its list of common mistakes rewritten."""
-    others = {one.number: f"[{one.number}. {one.title}]({one.text.name})" for one in lessons()}
+    others = {
+        one.number: f"[{one.number}. {one.title}](../{one.stem}/README.md)" for one in lessons()
+    }
     head = _HEAD.format(
         number=lesson.number,
         title=lesson.title,
         stem=lesson.stem,
         minutes=lesson.minutes,
         reading=_minutes_to_read(text),
-        previous=others.get(lesson.number - 1, "[the syllabus](README.md)"),
-        following=others.get(lesson.number + 1, "[the syllabus](README.md), where you started"),
+        previous=others.get(lesson.number - 1, "[the syllabus](../README.md)"),
+        following=others.get(lesson.number + 1, "[the syllabus](../README.md), where you started"),
     )
     lists = "".join(map(_common_mistakes, lesson.exercises))
     return _between(_between(text, HEAD, head), MISTAKES, f"{_MISTAKES_OPENING}{lists}\n")
@@ -284,7 +286,7 @@ def _as_code(text: str) -> str:
 def with_contents(text: str) -> str:
     """Return the page of all lessons with its table rewritten."""
     rows = "".join(
-        f"| {lesson.number} | [{lesson.title}]({lesson.text.name})"
+        f"| {lesson.number} | [{lesson.title}]({lesson.stem}/README.md)"
         f"{' (beyond)' if lesson.beyond else ''} | `{lesson.stem}` "
         f"| {question_of(lesson)} |\n"
         for lesson in lessons()
@@ -301,7 +303,9 @@ def question_of(lesson: Lesson) -> str:
     text = lesson.text.read_text(encoding="utf-8")
     found = re.search(rf"^{HEAD[1]}\n*## (.+)", text, re.MULTILINE)
     if not found:
-        raise ValueError(f"needs the question of {lesson.text.name}, a heading (##) below its head")
+        raise ValueError(
+            f"needs the question of {_shown(lesson.text)}, a heading (##) below its head"
+        )
     return found[1]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from course import root
 
-SYLLABUS = "course/syllabus.toml"
-CATALOGUE = "course/mistakes/{stem}.py"
+SYLLABUS = "course/lessons/syllabus.toml"
+CATALOGUE = "course/lessons/{stem}/mistakes.txt"
 TESTS = "tests/test_{stem}.py"
 
 _FIELDS = {
@@ -32,8 +32,8 @@ _WORDS = {
 }
 
 _OF_LESSON = {  # file -> pattern, how often it is there at least, what it is
-    "course/lessons/{number}_{stem}.md": [("^## ", 1, "its question, a heading (##),")],
-    "notebooks/source/{number}_{stem}.py": [
+    "course/lessons/{stem}/README.md": [("^## ", 1, "its question, a heading (##),")],
+    "course/lessons/{stem}/notebook.py": [
         (r'tags=\["prediction"\]', 3, "guesses"),
         ("answer=", 2, "answers"),
         (r"\bfigures\.\w+\(", 1, "a figure of course.figures"),
@@ -51,12 +51,12 @@ _OF_EXERCISE = {  # file -> what begins the part of an exercise; what it is; wha
     ),
     TESTS: (r'^@exercise\("(\w+)"\)', 'a class below @exercise("{name}")', []),
     CATALOGUE: (
-        r'\bentries\("(\w+)"\)',
-        'entries("{name}")',
+        r"^== (\w+)$",
+        "== {name}",
         [
-            (r"^@?mistake\(", 4, "mistakes"),
-            ("common=True", 2, "mistakes with common=True"),
-            (r"^@?alternative\b", 2, "alternatives"),
+            ("^! ", 4, "mistakes (!)"),
+            (r"^    \* ", 2, "common mistakes (*)"),
+            (r"^\+ ", 2, "alternatives (+)"),
         ],
     ),
 }
@@ -88,7 +88,7 @@ def without_mistakes(name: str | None = None) -> list[str]:
     found = []
     for entry in (entries[n] for n in chosen):
         path = CATALOGUE.format(stem=entry.get("stem"))
-        known = re.findall(begin, _read(path) or "")
+        known = re.findall(begin, _read(path) or "", re.MULTILINE)
         found += [
             f"{one} has no known mistakes in {path}: a wrong answer is shown, and no mistake named"
             for one in _names(entry)

@@ -1,6 +1,7 @@
 """The figures of the lessons' texts, drawn and named for `course build`.
 
-`course/figures/texts/<stem>.py` draws them; `course/lessons/figures/<stem>/<name>.svg` keeps them.
+`course/lessons/<stem>/figures.py` draws them, a function each, without arguments; its name is that
+of the SVG in `course/lessons/<stem>/figures/`.
 """
 
 import importlib
@@ -18,7 +19,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>$~^])")
 
 def module_of(stem: str) -> str:
     """Return where the figures of a lesson are drawn."""
-    return f"course/figures/texts/{stem}.py"
+    return f"course/lessons/{stem}/figures.py"
 
 
 def pictures(stem: str) -> dict[str, "Picture"]:
@@ -27,7 +28,7 @@ def pictures(stem: str) -> dict[str, "Picture"]:
     Raises:
         ValueError: a figure cannot be drawn.
     """
-    drawn, module = {}, f"course.figures.texts.{stem}"
+    drawn, module = {}, f"course.lessons.{stem}.figures"
     if find_spec(module) is None:
         return drawn
     for name, draw in inspect.getmembers(importlib.import_module(module), inspect.isfunction):
@@ -47,7 +48,7 @@ def with_alts(text: str, stem: str, pictures: dict[str, "Picture"]) -> str:
         ValueError: the text shows a figure that is not drawn, or does not show one that is.
     """
     alts = {
-        f"figures/{stem}/{name}.svg": _MARKUP.sub(r"\\\1", picture.alt)
+        f"figures/{name}.svg": _MARKUP.sub(r"\\\1", picture.alt)
         for name, picture in pictures.items()
     }
     shown = _SHOWN.findall(text)

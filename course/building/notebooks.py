@@ -1,4 +1,4 @@
-"""Notebooks, made from their sources in `notebooks/source/`.
+"""Notebooks, made from their sources: `notebook.py` in each room of `course/lessons/`.
 
 A source is Python in jupytext's percent format. Some cells carry something extra:
 
@@ -84,12 +84,13 @@ _CHECKS = (
 
 def stems() -> list[str]:
     """Return all notebooks by the names of their files: `1_lookup` to `8_gpt`, then the others."""
-    return [*(lesson.text.stem for lesson in lessons()), *UNGRADED.values()]
+    return [*(lesson.notebook.stem for lesson in lessons()), *UNGRADED.values()]
 
 
 def source_of(stem: str) -> Path:
     """Return where the source of a notebook lies."""
-    return root() / "notebooks" / "source" / f"{stem}.py"
+    room = stem.lstrip("0123456789_")
+    return root() / "course" / "lessons" / room / "notebook.py"
 
 
 def notebook_of(stem: str) -> Path:
@@ -114,7 +115,7 @@ def notebook_from(source: str, stem: str, *, solved: bool = False, linked: bool 
     from jupytext import reads
 
     cells = reads(source, fmt="py:percent").cells
-    lesson = next((one for one in lessons() if one.text.stem == stem), None)
+    lesson = next((one for one in lessons() if one.notebook.stem == stem), None)
     if lesson:
         head, *checks = reads(_head(lesson, linked) + _checks(lesson), fmt="py:percent").cells
         cells[1:] = [head, *cells[1:], *checks]

@@ -8,7 +8,6 @@ import ast
 import re
 from functools import cache
 
-from course import root
 from course.stubs import stub_of
 from course.syllabus import Exercise, find_lesson
 
@@ -58,19 +57,15 @@ def another_style(exercise: Exercise) -> tuple[str, str] | None:
         Its name in a few words, and its code with the helpers that it uses, below the imports that
         the stub lacks.
     """
-    path = root() / "course" / "mistakes" / f"{exercise.lesson}.py"
-    text = path.read_text(encoding="utf-8")
-    definitions, of, node = _definitions(text), "", None
-    for one in ast.parse(text).body:
-        match one:
-            case ast.Assign(value=ast.Call(func=ast.Name(id="entries"), args=[name])):
-                of = name.value
-        decorators = [getattr(mark, "id", "") for mark in getattr(one, "decorator_list", ())]
-        if of == exercise.name and "alternative" in decorators:
-            node = definitions[one.name]
-            break
-    if node is None:
+    room = find_lesson(exercise.lesson).room
+    table = (room / "mistakes.txt").read_text(encoding="utf-8")
+    _, _, below = f"\n{table}".partition(f"\n== {exercise.name}\n")
+    named = re.search(r"^\+ (\w+)$", below.partition("\n== ")[0], re.MULTILINE)
+    if named is None:
         return None
+    text = (room / "styles.py").read_text(encoding="utf-8")
+    definitions = _definitions(text)
+    node = definitions[named[1]]
     helpers, to_read = {}, [node]
     while to_read:
         for used in ast.walk(to_read.pop()):

@@ -10,7 +10,6 @@ import click
 
 from course import IS_WHOLE, __version__, root
 from course.syllabus import UnknownName, did_you_mean
-from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
 from course.system.terminal import columns, is_terminal
 
@@ -29,7 +28,6 @@ _MORE = {
     "watch": "course.cli.exercises",
     "show": "course.cli.exercises",
     "reset": "course.cli.files",
-    "update": "course.cli.update",
     "site": "course.cli.site",
     "nbgrader": "course.cli.nbgrader",
     "gradescope": "course.grading.engines.gradescope",
@@ -41,24 +39,11 @@ _MORE = {
 _MODULES = _MAIN | _MORE
 
 
-_NEVER_FOLLOW = ("grade", "nbgrader", "gradescope")
-"""Commands that run no code of the folder that they are run in, which may be a student's."""
-
-
-def _follow_the_folder(words: list[str]) -> None:
-    """Run the command with the code of the clone around the current folder, if it is another."""
-    clone = other_clone()
-    if clone and not set(words[:1]).intersection(_NEVER_FOLLOW):
-        run_in(clone, "course", words)
-
-
 class _Commands(click.Group):
     """A group whose commands are imported late."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         replace_unprintable()
-        if not arguments and not options:  # as a program, not from a test
-            _follow_the_folder(sys.argv[1:])
         if not IS_WHOLE:
             sys.exit(
                 f"This `course` is installed in {root()}, but the exercises aren't there. Run "

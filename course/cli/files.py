@@ -89,7 +89,7 @@ def _open_text(name: str | None) -> None:
     exercise = _one_exercise(name) if is_named else (next_exercise(status) or (None, None))[1]
     lesson = find_lesson(exercise.lesson if exercise else name if is_named else lessons()[-1].stem)
     try:
-        page = local.write_texts(status, click.echo) / f"{lesson.text.stem}.html"
+        page = local.write_texts(status, click.echo) / lesson.stem / "README.html"
     except OSError as error:
         raise click.ClickException(
             f"{error.filename} cannot be written: {error.strerror}"

@@ -60,7 +60,7 @@ def _lay_out(folder: Path) -> None:
     files = {"nbgrader_config.py": _CONFIG}
     try:
         for lesson in lessons():
-            stem = lesson.text.stem
+            stem = lesson.notebook.stem
             source = source_of(stem).read_text(encoding="utf-8")
             files[f"source/{stem}/{lesson.stem}.py"] = stub_of(lesson.stem).decode()
             files[f"source/{stem}/{stem}.ipynb"] = notebook_from(

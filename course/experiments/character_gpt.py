@@ -108,28 +108,13 @@ class CharacterGPT(nn.Module):
             yield block, self.turned if layer % self.turns_every == 0 else None
 
 
-class Cache:
-    """The keys, turned, and the values of all that a block has read: (B, H, T, D) each."""
-
-    def __init__(self) -> None:
-        self.keys = self.values = None
-
-    def with_new(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return all keys and all values, those of the next tokens at the end."""
-        if self.keys is not None:
-            keys, values = torch.cat((self.keys, keys), 2), torch.cat((self.values, values), 2)
-        self.keys, self.values = keys, values
-        return keys, values
-
-
 class Block(nn.Module):
     """Attention, then a small network for each token, both added to what comes in: (B, T, C).
 
     Args:
         size: without `widening` there is no such network.
 
-    `forward(x, mask, turn, cache)`: `turn` rotates queries and keys; `cache` holds the keys and
-    values of what was read before.
+    `forward(x, mask, turn)`: `turn` rotates queries and keys.
     """
 
     def __init__(self, size: Size) -> None:
@@ -144,16 +129,8 @@ class Block(nn.Module):
             self.narrow = nn.Linear(self.widening * n_embd, n_embd, bias=False)
             nn.init.zeros_(self.narrow.weight)
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: Tensor,
-        turn: Callable[[Tensor], Tensor] | None,
-        cache: Cache | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, turn: Callable[[Tensor], Tensor] | None) -> Tensor:
         q, k, v = self.heads(x, turn)
-        if cache is not None:
-            k, v = cache.with_new(k, v)
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + self.from_heads(seen.transpose(1, 2).flatten(-2))
         if self.widening:

@@ -19,7 +19,7 @@ from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
-from course.figures.texts import as_measured
+from course.figures.measured import as_measured
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.syllabus import find_lesson
 from course.testing.source import imported_from_earlier, names_reached

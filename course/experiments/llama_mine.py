@@ -15,7 +15,7 @@ from course.data.published import open_smollm2
 from course.experiments.gpt import Stopped, students_code
 from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, sources
 from course.experiments.writing import write_until
-from course.figures.texts import measured
+from course.figures.measured import measured
 from course.student.exercises import all_written_exercises, reference_exercises
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run

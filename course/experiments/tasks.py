@@ -28,7 +28,7 @@ from course.experiments.training import (
     sources,
     trainable,
 )
-from course.figures.texts import as_measured
+from course.figures.measured import as_measured
 from course.schemes import SCHEMES, schemes_for
 from course.student.exercises import passing_exercises
 

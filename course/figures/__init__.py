@@ -7,7 +7,7 @@
     figures.position_table(pe).alt      the same in words
 
 Nothing here computes what a lesson asks for: a figure draws what your own code made. Those of the
-notebooks are listed here; those of the lessons' texts are in `course/figures/texts/`.
+notebooks are listed here; those of a lesson's text are in its room, as `figures.py`.
 """
 
 from course.figures.notebooks.learned import token_position_sum

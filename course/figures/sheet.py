@@ -40,7 +40,7 @@ def sheet(name: str) -> Path:
     """
     stem, _, figure = name.partition("/")
     try:
-        module = importlib.import_module(f"course.figures.texts.{stem}")
+        module = importlib.import_module(f"course.lessons.{stem}.figures")
         light, dark = (Image.open(io.BytesIO(one)) for one in _both(getattr(module, figure)()))
     except (ModuleNotFoundError, AttributeError):
         raise ValueError(f"there is no figure {name!r}; name it like rope/pair_turns") from None

@@ -108,7 +108,8 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
     for path in (
         *(lesson.module(), lesson.module("solutions"), lesson.tests),
         *(find_lesson(stem).module() for stem in earlier),
-        _HERE.parent / "mistakes" / f"{lesson.stem}.py",
+        lesson.room / "mistakes.txt",
+        lesson.room / "styles.py",
         *(_HERE / name for name in ("own.py", "positions.py", "trained.json")),
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")

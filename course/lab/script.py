@@ -1,5 +1,6 @@
 """The script and the style sheet of the figures to play with, one file each for all pages."""
 
+import importlib
 import json
 import re
 from functools import cache
@@ -9,19 +10,17 @@ import torch
 
 from course.figures import palette
 from course.figures.palette import ON_DARK, TINTS
-from course.figures.texts.lookup import MEANINGS, SENTENCE
-from course.figures.texts.lookup import WORDS as LOOKUP_WORDS
-from course.figures.texts.permutation import VECTORS
 from course.lab.positions import KEY, QUERY
 from course.lab.trained import committed
+from course.syllabus import lessons
 
 _HERE = Path(__file__).parent
-_SCENES = (
-    *("hands", "permutation", "sentence", "lookup", "learned", "skipgram"),
-    *("longer", "llama", "cache", "window"),
+_SHARED = (
+    *("draw", "grip", "numbers", "element", "language_model"),
+    *("scenes/hands", "scenes/sentence"),
 )
-_PARTS = ("draw", "grip", "numbers", "element", "language_model")
-_SCRIPTS = (*_PARTS, *(f"scenes/{name}" for name in _SCENES))
+"""The scripts of this folder, in order; those of lessons come after them."""
+
 _FOR_AUTHORS = re.compile(r"^\s*/\*([^*]|\*(?!/))*\*/\n|^\s*//.*\n|^\s+", re.MULTILINE)
 """Lines of comments, and indentation."""
 
@@ -60,30 +59,29 @@ def write_lab(folder: Path) -> None:
 @cache
 def script() -> str:
     """Return the script. Nothing in it has a name that another script of a page could meet."""
-    parts = [_FOR_AUTHORS.sub("", _text(f"{name}.js")) for name in _SCRIPTS]
+    files = [_HERE / f"{name}.js" for name in _SHARED]
+    files += [path for lesson in lessons() for path in sorted(lesson.room.glob("*.js"))]
+    parts = [_FOR_AUTHORS.sub("", path.read_text(encoding="utf-8")) for path in files]
     example = f"const EXAMPLE = {json.dumps(examples())};"
     begin = 'customElements.define("course-lab", CourseLab);\nonceRead(addPhrases);'
     return "\n".join(["(() => {", '"use strict";', example, *parts, begin, "})();", ""])
 
 
 def examples() -> dict:
-    """Return the small vectors that scenes begin with."""
+    """Return the small vectors that scenes begin with: `EXAMPLE` in the figures of lessons, too."""
     generator = torch.Generator().manual_seed(3)
     projections = torch.randn(2, len(QUERY), len(QUERY), generator=generator) / 3
-    moon = [-0.6, 0.7, -0.2, 0.9]  # a row that no word of the sentence picks
-    return {
-        "lookup": {
-            "names": [*LOOKUP_WORDS, "moon"],
-            "table": [*[[round(x, 1) for x in row] for row in MEANINGS.tolist()], moon],
-            "ids": [LOOKUP_WORDS.index(word) for word in SENTENCE],
-        },
-        "words": VECTORS,
+    found = {
         "query": QUERY,
         "key": KEY,
         "projections": [
             [[round(x, 2) for x in row] for row in one] for one in projections.tolist()
         ],
     }
+    for lesson in lessons():
+        figures = importlib.import_module(f"course.lessons.{lesson.stem}.figures")
+        found |= getattr(figures, "EXAMPLE", {})
+    return found
 
 
 def styles() -> str:
@@ -100,7 +98,14 @@ def styles() -> str:
         f'course-lab[scene="{scene}"] {{ --room: {desktop}px; --room-on-a-phone: {phone}px; }}'
         for scene, (phone, desktop) in ROOM.items()
     ]
-    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, *room, _text("lab.css")])
+    return "\n".join(
+        [
+            f"course-lab {{ {' '.join(colors)} }}",
+            *looks,
+            *room,
+            (_HERE / "lab.css").read_text(encoding="utf-8"),
+        ]
+    )
 
 
 def _color(name: str) -> str:
@@ -109,7 +114,3 @@ def _color(name: str) -> str:
 
 def _both(color: str) -> str:
     return f"light-dark({color}, {ON_DARK[color]})"
-
-
-def _text(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")

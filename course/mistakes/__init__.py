@@ -1,16 +1,19 @@
 """Known ways to get each exercise wrong, and right ways that look unlike the reference.
 
-A file per lesson holds both. Most are edits of the reference, `{old text: new text}`; a whole
-function or class stands where the idea is another one. Mistakes say what they do instead of what
-they should; the graded tests must refuse every one of them, and accept every alternative.
+A table per lesson, `mistakes.txt` in its room, has both. Most are edits of the reference; where the
+idea is another one, the table names a function or class of `styles.py`. Mistakes say what they do
+instead of what they should; the graded tests must refuse every one of them, and accept every
+alternative.
 """
 
-import importlib
-import inspect
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from course.mistakes.variant import Edits, Variant, reference_text
+from course.mistakes.table import Entry, TableError, read_table
+from course.mistakes.variant import Variant, reference_text, styles
+from course.syllabus import find_lesson
 
 
 @dataclass(frozen=True)
@@ -61,99 +64,78 @@ class CommonError:
     means: str
 
 
-_mistakes: dict[str, list[Mistake]] = {}
-_alternatives: dict[str, list[Alternative]] = {}
-_errors: dict[str, list[CommonError]] = {}
+@functools.cache
+def catalogue(stem: str) -> tuple[list[Mistake], list[Alternative], list[CommonError]]:
+    """Return the mistakes, alternatives and errors of a lesson, from its table.
 
-
-def entries(exercise: str) -> tuple[Callable, Callable, Callable]:
-    """Return `mistake`, `alternative` and `error`, which enter those of an exercise.
-
-    mistake({old: new}, ..., says=, look=, common=, forget=) enters what each of the edits makes of
-    the reference, and as a decorator the function or class below it; so does `alternative`.
-    error(message, means) enters an exception that many meet.
+    Raises:
+        TableError: the table cannot be read, or names what is not in styles.py.
     """
-
-    def mistake(
-        *edits: Edits,
-        says: str,
-        look: str,
-        common: bool = False,
-        forget: Callable[[], None] | None = None,
-    ) -> Callable:
-        stem, place = _caller()
-
-        def enter(
-            definition: Callable | None = None, edits: Edits | None = None
-        ) -> Callable | None:
-            known = _mistakes.setdefault(stem, [])
-            is_listed = common and not any(one.common and one.says == says for one in known)
-            variant = Variant(stem, exercise, place, edits or {}, definition)
-            known.append(Mistake(exercise, says, look, variant, is_listed, forget))
-            return definition
-
-        for some in edits:
-            enter(edits=some)
-        return enter
-
-    def alternative(*entered: Edits | Callable) -> Callable:
-        stem, place = _caller()
-        for one in entered:
-            edits, definition = ({}, one) if callable(one) else (one, None)
-            variant = Variant(stem, exercise, place, edits, definition)
-            _alternatives.setdefault(stem, []).append(Alternative(exercise, variant))
-        return entered[0]
-
-    def error(message: str, means: str) -> None:
-        stem, _ = _caller()
-        _errors.setdefault(stem, []).append(CommonError(exercise, message, means))
-
-    return mistake, alternative, error
+    text = (find_lesson(stem).room / "mistakes.txt").read_text(encoding="utf-8")
+    known: list[Mistake] = []
+    others: list[Alternative] = []
+    raised: list[CommonError] = []
+    for one in read_table(text, f"course/lessons/{stem}/mistakes.txt"):
+        common, says, look, forget = one.sentences
+        if one.mark == "E":
+            raised.append(CommonError(one.exercise, one.name, says))
+        elif one.mark == ">":
+            of_this = (it for it in known if it.exercise == one.exercise)
+            known += _as_well(of_this, one, stem, one.name)
+        elif one.mark == "<":
+            earlier, _, name = one.name.partition(".")
+            of_that = (it for it in mistakes(earlier) if it.exercise == name)
+            known += _as_well(of_that, one, stem, one.exercise)
+        else:
+            definition = None if one.edits else _of_styles(one.name, one, stem)
+            variant = Variant(stem, one.exercise, one.place, one.edits, definition)
+            if one.mark == "+":
+                others.append(Alternative(one.exercise, variant))
+                continue
+            is_listed = common and not any(it.common and it.says == says for it in known)
+            clear = _of_styles(forget, one, stem).clear if forget else None
+            known.append(Mistake(one.exercise, says, look, variant, is_listed, clear))
+    return known, others, raised
 
 
-def inherit(older: str, of: str, exercise: str, written: Edits) -> None:
-    """Enter the mistakes of an earlier exercise that the same edits make in this one.
+def _of_styles(name: str, entry: Entry, stem: str) -> Any:
+    if name not in styles(stem):
+        raise TableError(f"{entry.place}: course/lessons/{stem}/styles.py has no {name!r}")
+    return styles(stem)[name]
+
+
+def _as_well(older: Iterable[Mistake], entry: Entry, stem: str, to: str) -> Iterator[Mistake]:
+    """Yield the mistakes of another exercise that the same edits make in this one.
 
     Args:
-        older, of: the lesson and the exercise whose mistakes they are.
-        written: how this exercise's reference writes what that one's does.
+        older: the mistakes; the entry's edits say how this one's reference writes what theirs does.
+        to: this exercise.
     """
-    stem, place = _caller()
-    text = reference_text(stem, exercise)
-    for one in mistakes(older):
-        if one.exercise != of or one.variant.definition or one.forget:
+    text, (_, unless, *_) = reference_text(stem, to), entry.sentences
+    words = unless.removeprefix("unless: ").split(", ") if unless else []
+    for one in list(older):
+        if one.variant.definition or one.forget or any(word in one.says for word in words):
             continue
         edits = {}
         for both in one.variant.edits.items():
-            for old, new in written.items():
+            for old, new in entry.edits.items():
                 both = tuple(side.replace(old, new) for side in both)
             edits[both[0]] = both[1]
         if all(text.count(old) == 1 for old in edits):
-            says = one.says.replace(of, exercise)
-            variant = Variant(stem, exercise, place, edits)
-            _mistakes.setdefault(stem, []).append(Mistake(exercise, says, one.look, variant))
-
-
-def _caller() -> tuple[str, str]:
-    """Return the lesson whose catalogue calls one of `entries`, and where it does."""
-    frame = inspect.currentframe().f_back.f_back
-    stem = frame.f_globals["__name__"].rpartition(".")[2]
-    return stem, f"course/mistakes/{stem}.py:{frame.f_lineno}"
+            says = one.says.replace(one.exercise, to)
+            yield Mistake(to, says, one.look, Variant(stem, to, entry.place, edits))
 
 
 def mistakes(stem: str) -> list[Mistake]:
     """Return all mistakes of a lesson."""
-    importlib.import_module(f"{__name__}.{stem}")
-    return _mistakes.get(stem, [])
+    return catalogue(stem)[0]
 
 
 def alternatives(stem: str) -> list[Alternative]:
     """Return all alternatives of a lesson."""
-    importlib.import_module(f"{__name__}.{stem}")
-    return _alternatives.get(stem, [])
+    return catalogue(stem)[1]
 
 
 def errors(stem: str) -> list[CommonError]:
     """Return the common errors of a lesson."""
-    importlib.import_module(f"{__name__}.{stem}")
-    return _errors.get(stem, [])
+    return catalogue(stem)[2]

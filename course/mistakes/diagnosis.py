@@ -37,6 +37,7 @@ from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, Variant
 from course.syllabus import Status
 from course.testing.case import Case
+from course.testing.door import Names
 from course.testing.errors import DID_YOU
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
@@ -561,7 +562,8 @@ def same_values(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() == b.keys():
             return all(same_values(a[key], b[key]) for key in a)
-        return _anonymous(a) == _anonymous(b)  # the names of buffers are free
+        free = isinstance(a, Names) and isinstance(b, Names)
+        return free and _anonymous(a) == _anonymous(b)
     if type(a) in (int, float) and type(b) in (int, float):
         return a == b or math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) or (a != a and b != b)
     if isinstance(a, StudentError) and isinstance(b, StudentError):

@@ -57,20 +57,10 @@ mistake(
     look="Where in the body do you use `n_heads`?",
 )
 mistake(
-    {".transpose(1, 2)": ".permute(0, 2, 3, 1)"},
-    says="split_heads puts the features of a head before the tokens, (B, H, D, T).",
-    look="Print the shape. Which axis should come last?",
-)
-mistake(
     {_SPLIT: f"{_SPLIT}.flatten(0, 1)"},
     {_SPLIT: "torch.cat(x.chunk(n_heads, dim=-1))"},
     says="split_heads makes one axis of texts and heads.",
     look="How many axes has (B, H, T, D)?",
-)
-mistake(
-    {_SPLIT: f"{_SPLIT}.detach()"},
-    says="split_heads cuts its result off: no gradient flows back to x.",
-    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -145,11 +135,6 @@ mistake(
     look="Which axis of x is T?",
 )
 mistake(
-    {_MERGE: "x.mT.flatten(1, 2)"},
-    says="merge_heads puts the features before the tokens, (B, C, T).",
-    look="Print the shape. Which axis should come last?",
-)
-mistake(
     {".flatten(-2)": ".flatten(1)"},
     {".flatten(-2)": ".flatten(0, 1)"},
     says="merge_heads joins other axes than those of heads and their features.",
@@ -159,11 +144,6 @@ mistake(
     {_MERGE: "x.flip(1).transpose(1, 2).flatten(-2)"},
     says="merge_heads puts the heads in the reverse order.",
     look="Which features did head 0 get?",
-)
-mistake(
-    {_MERGE: f"{_MERGE}.detach()"},
-    says="merge_heads cuts its result off: no gradient flows back to x.",
-    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -374,7 +354,7 @@ mistake(
 mistake(
     *(
         {"seen == 0": f"(seen == 0) | (torch.ones_like(seen).tril(k_len - q_len - {n}) == 1)"}
-        for n in (2, 3, 4, 8, 256, 512)
+        for n in (2, 3, 4, 8, 64, 256, 512)
     ),
     {
         "seen == 0": "(seen - torch.ones_like(seen).tril(k_len - q_len - 8).index_fill(1, "
@@ -428,11 +408,6 @@ mistake(
     {_AVERAGE: "return weights"},
     says="causal_attention returns the shares instead of the average of the values.",
     look="What are the shares for?",
-)
-mistake(
-    {_ADD_BIAS: "pass"},
-    says="causal_attention ignores the bias.",
-    look="Where in the body do you use `bias`?",
 )
 mistake(
     {".softmax(dim=-1)": ""},
@@ -548,6 +523,12 @@ mistake(
         _TURN: f"{_TURN}\n        q, k, v = (split_heads(one, self.n_heads) for one in (q, k, v))",
         _ROTARY: "RotaryEmbedding(max_seq_len, n_embd)",
     },
+    {
+        _SPLIT_ONE: "project(x)",
+        _TURN: "q, k, v = (split_heads(self.rotary(one, offset), self.n_heads) "
+        "for one in (q, k, v))",
+        _ROTARY: "RotaryEmbedding(max_seq_len, n_embd)",
+    },
     says="CausalSelfAttention turns queries and keys before they are split, at width C.",
     look="How wide is what RoPE turns: a token, or a head of it?",
 )
@@ -594,6 +575,7 @@ mistake(
 )
 mistake(
     {"if cache is not None:": "if cache:"},
+    {_JOIN: "pass"},
     says="CausalSelfAttention lets no piece see those before it: the cache is not filled or not "
     "joined.",
     look="What is the truth of an empty dict? How many keys does the second piece meet?",
@@ -623,6 +605,8 @@ mistake(
 )
 mistake(
     {_JOIN: 'k, v = torch.cat((k, cache["k"]), dim=-2), torch.cat((v, cache["v"]), dim=-2)'},
+    {'torch.cat((cache["k"], k)': 'torch.cat((k, cache["k"])'},
+    {'torch.cat((cache["v"], v)': 'torch.cat((v, cache["v"])'},
     says="CausalSelfAttention puts new keys and values before those of the cache.",
     look="Which keys should come first, for the causal mask to hide the right ones?",
 )
@@ -641,6 +625,11 @@ mistake(
     {'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[0] if cache else 0'},
     {'cache["k"].shape[-2] if cache else 0': 'cache["k"].shape[1] if cache else 0'},
     {'cache["k"].shape[-2] if cache else 0': "len(cache) if cache else 0"},
+    {'cache["k"].shape[-2] if cache else 0': "1 if cache else 0"},
+    {
+        _OFFSET: 'offset = cache["n"] if cache else 0',
+        _STORE: f'{_STORE}\n            cache["n"] = x.shape[1]',
+    },
     says="CausalSelfAttention counts something else than the tokens that its cache holds.",
     look="Which axis of the cached keys counts tokens?",
 )
@@ -655,6 +644,17 @@ mistake(
     ),
     says="CausalSelfAttention counts the tokens of a piece twice: later pieces begin too far on.",
     look="After a piece of 6 tokens, what is the position of the next one?",
+)
+mistake(
+    *(
+        {
+            _TURN: f"end = offset + x.shape[1] * ({counted})\n"
+            "        q, k = self.rotary(q, end), self.rotary(k, end)"
+        }
+        for counted in ("cache is not None", "offset > 0")
+    ),
+    says="CausalSelfAttention counts a piece before it is turned: it begins where it ends.",
+    look="Is the number of tokens read so far counted up before the turn, or after?",
 )
 mistake(
     {
@@ -673,15 +673,22 @@ mistake(
     look="Five tokens are in the cache. Which positions do they have, and which is the next?",
 )
 mistake(
+    *(
+        {_OFFSET: f'offset = cache["k"].shape[-2] % {n} if cache else 0', "if offset:": "if cache:"}
+        for n in (128, 256, 512, 1024)
+    ),
+    says="CausalSelfAttention counts its positions from 0 again after many tokens.",
+    look="At which position is the next token if a thousand were read?",
+)
+mistake(
     {_OFFSET: 'offset = cache["k"].shape[-2] if cache and x.shape[1] == 1 else 0'},
     says="CausalSelfAttention goes on from its cache only if a single token comes.",
     look="May a second piece hold three tokens?",
 )
 mistake(
     {
-        "self.n_heads = n_heads": "self.n_heads, self.kept = n_heads, {}",
-        f"        {_OFFSET}": f"        if cache is not None:\n            cache = self.kept\n"
-        f"        {_OFFSET}",
+        f"        {_OFFSET}": "        if cache is not None:\n"
+        f"            cache = self.__dict__.setdefault('kept', {{}})\n        {_OFFSET}",
     },
     {
         _OFFSET: 'offset = cache["n"] if cache else 0',
@@ -714,17 +721,6 @@ mistake(
 )
 mistake(
     {
-        f"self.{name} = nn.Linear(n_embd, n_embd, bias=False)": f"self.{name} = "
-        "nn.Linear(n_embd, n_embd)"
-        for name in ("q_proj", "k_proj", "v_proj", "out_proj")
-    },
-    {f"{_Q_LINE[:-13]}, bias=False)": "self.q_proj = nn.Linear(n_embd, n_embd)"},
-    {f"self.{_OUT_LINE}bias=False)": f"self.{_OUT_LINE}bias=True)"},
-    says="CausalSelfAttention has layers with a bias.",
-    look="What does nn.Linear make by default?",
-)
-mistake(
-    {
         _Q_LINE: "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
         "        self.k_proj = nn.Linear(n_embd, n_embd, bias=False)\n": "",
         "        self.v_proj = nn.Linear(n_embd, n_embd, bias=False)\n": "",
@@ -738,11 +734,6 @@ mistake(
     {_SPLIT_ONE: "project(x)[:, None]", _ROTARY: "RotaryEmbedding(max_seq_len, n_embd)"},
     says="CausalSelfAttention has a single head, whatever `n_heads` is.",
     look="Where does a text get its heads?",
-)
-mistake(
-    {_SPLIT_ONE: "project(x).reshape(x.shape[0], self.n_heads, x.shape[1], -1)"},
-    says="CausalSelfAttention splits its heads by a view alone, which mixes tokens.",
-    look="Which of your functions makes (B, H, T, D) of (B, T, C)?",
 )
 mistake(
     {_OUT: f"self.out_proj({_ATTEND}.reshape(x.shape))"},
@@ -818,8 +809,12 @@ mistake(
             "            k, v = k[:, :, -window:], v[:, :, -window:]\n"
             "            cache.update(k=k, v=v, n=offset + x.shape[1])",
         }
-        for window in ("self.rotary.max_seq_len // 2", "4", "8", "256")
+        for window in ("self.rotary.max_seq_len // 2", "4", "8", "64", "128", "256")
     ),
+    {
+        _OFFSET: 'offset = cache["n"] if cache else 0',
+        _STORE: "cache.update(k=k[:, :, -1:], v=v[:, :, -1:], n=offset + x.shape[1])",
+    },
     says="CausalSelfAttention forgets the oldest keys of its cache.",
     look="How many keys should be in the cache after the whole text?",
 )
@@ -832,7 +827,10 @@ def _hidden(q, k, n):
 
 
 mistake(
-    *({_ATTEND: f"causal_attention(q, k, v, _hidden(q, k, {n}))"} for n in (2, 3, 4, 16, 256)),
+    *(
+        {_ATTEND: f"causal_attention(q, k, v, _hidden(q, k, {n}))"}
+        for n in (2, 3, 4, 16, 64, 128, 256, 512)
+    ),
     says="CausalSelfAttention hides some tokens that are far back: not all earlier ones are seen.",
     look="Which tokens may the last of 300 see?",
 )
@@ -1016,6 +1014,10 @@ error(
     "RotaryEmbedding was made for another width than that of what it turns, which is one head.",
 )
 error(
+    "ValueError: offset + T must be at most 7 (max_seq_len); got 5 + 3",
+    "Usually the offset counts more than the tokens read before: the piece too, or another text.",
+)
+error(
     "KeyError: 'k'",
     "Usually the cache is read before the first call has filled it: an empty dict has no keys.",
 )
@@ -1098,6 +1100,10 @@ mistake(
         _ATTENTION: "attended = self.attention(self.norm1(x), cache)",
         _MLP: "return x + attended + self.mlp(self.norm2(x))",
     },
+    {
+        _ATTENTION: "h = self.norm1(x)",
+        _MLP: "return x + self.attention(h, cache) + self.mlp(h)",
+    },
     says="Block gives attention and mlp the same x, side by side instead of one after the other.",
     look="Does the mlp see what attention has found?",
 )
@@ -1132,13 +1138,6 @@ mistake(
     look="What comes between two linear layers, so that they are not one?",
 )
 mistake(
-    {_UP: "nn.Linear(n_embd, 4 * n_embd)", _DOWN: "nn.Linear(4 * n_embd, n_embd)"},
-    {_UP: "nn.Linear(n_embd, 4 * n_embd)"},
-    {_DOWN: "nn.Linear(4 * n_embd, n_embd)"},
-    says="Block has layers with a bias.",
-    look="What does nn.Linear make by default?",
-)
-mistake(
     {_UP: "nn.Linear(n_embd, n_embd, bias=False)", _DOWN: "nn.Linear(n_embd, n_embd, bias=False)"},
     {
         _UP: "nn.Linear(n_embd, 2 * n_embd, bias=False)",
@@ -1167,11 +1166,6 @@ mistake(
     {f"{_DOWN},": f"{_DOWN},\n            nn.Dropout(0.1),"},
     says="Block drops some of its result at random.",
     look="Does a second call give the same?",
-)
-mistake(
-    {"(n_embd, n_heads, max_seq_len)\n": "(n_embd, 1, max_seq_len)\n"},
-    says="Block gives its attention a single head.",
-    look="What becomes of `n_heads`?",
 )
 mistake(
     {
@@ -1361,7 +1355,7 @@ mistake(
     common=True,
 )
 mistake(
-    {"self.norm(x)": "x"},
+    {_LOGITS: "tied_logits(x, self.tokens.weight)"},
     says="GPT forgets the norm after the last block.",
     look="What happens between the last block and the table?",
     common=True,
@@ -1407,13 +1401,13 @@ mistake(
 )
 mistake(
     {"TokenEmbedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd)"},
-    {_NORM: f"{_NORM}\n        nn.init.zeros_(self.tokens.weight)"},
-    says="GPT has a table for its tokens that starts with numbers of another size.",
-    look="Which class of lesson 1 should `tokens` be?",
+    says="GPT starts the table of its tokens with a standard deviation other than 0.02.",
+    look="Which class of lesson 1 should `tokens` be? What else sets its numbers?",
 )
 mistake(
     {_LOGITS: f"{_LOGITS}.softmax(dim=-1)"},
     {_LOGITS: f"{_LOGITS}.log_softmax(dim=-1)"},
+    {_LOGITS: f"{_LOGITS}.sigmoid()"},
     says="GPT returns probabilities or their logarithms instead of logits.",
     look="What do `next_token_loss` and `generate` expect?",
 )
@@ -1435,7 +1429,7 @@ mistake(
     look="From where should the table get its gradient?",
 )
 mistake(
-    {_ROWS: f"{_ROWS} * ids.new_tensor(self.norm.weight.numel()).float() ** 0.5"},
+    {_ROWS: f"{_ROWS}\n        x = x * x.shape[-1] ** 0.5"},
     says="GPT multiplies the rows of its table by √C.",
     look="What comes in as x?",
 )
@@ -1444,7 +1438,8 @@ mistake(
         _NORM: f"{_NORM}\n        self.positions = nn.Embedding(max_seq_len, n_embd)",
         _ROWS: f"{_ROWS} + self.positions.weight[: ids.shape[1]]",
     },
-    says="GPT adds a table of positions, although RoPE is there.",
+    {_ROWS: f"{_ROWS} + torch.arange(ids.shape[1])[:, None]"},
+    says="GPT adds positions to its rows, although RoPE is there.",
     look="How many tables does it have, and what tells it where a token is?",
 )
 mistake(
@@ -1492,11 +1487,6 @@ mistake(
     look="Does a second call give the same?",
 )
 mistake(
-    {_BLOCKS: "nn.ModuleList(Block(n_embd, 1, max_seq_len) for _ in range(n_layers))"},
-    says="GPT has blocks with a single head each.",
-    look="What becomes of `n_heads`?",
-)
-mistake(
     {_ROWS: "x = self.tokens(ids[:, -self.max_seq_len :])"},
     *({_ROWS: f"x = self.tokens(ids[:, -{n} :])"} for n in (64, 128, 256)),
     says="GPT cuts a long text and reads its end only.",
@@ -1513,11 +1503,15 @@ mistake(
     look="How many positions are taken when the caches hold six tokens and one comes?",
 )
 mistake(
-    {
-        _ROWS: "self.n_read = (self.__dict__.get('n_read', 0) if caches else 0) + ids.shape[1]\n"
-        "        if self.n_read > self.max_seq_len:\n            raise ValueError(self.n_read)\n"
-        f"        {_ROWS}",
-    },
+    *(
+        {
+            _ROWS: f"self.n_read = (self.__dict__.get('n_read', 0) if {some} else 0) + "
+            "ids.shape[1]\n        if self.n_read > self.max_seq_len:\n"
+            f"            raise ValueError({told})\n        {_ROWS}",
+        }
+        for some in ("caches", "caches and caches[0]")
+        for told in ("self.n_read", "'too long'")
+    ),
     says="GPT counts the tokens read in the model, not in the caches it is given.",
     look="Where does a second text with new caches begin?",
 )
@@ -1531,6 +1525,7 @@ mistake(
         }
         for some in (
             "i % 4 == 3",
+            "i % 4 != 3",
             "i % 2 == 1",
             "i % 2 == 0",
             "i == 0",
@@ -1597,12 +1592,14 @@ mistake(
     look="Which parameters does it have in addition to the table, the blocks and the norm?",
 )
 mistake(
-    {
-        _ROWS: "n_read = sum(one['k'].shape[-2] for one in caches or [] if one)\n"
-        "        if n_read + ids.shape[1] > self.max_seq_len:\n"
-        "            raise ValueError(n_read)\n"
-        f"        {_ROWS}"
-    },
+    *(
+        {
+            _ROWS: "n_read = sum(one['k'].shape[-2] for one in caches or [] if one)\n"
+            "        if n_read + ids.shape[1] > self.max_seq_len:\n"
+            f"            raise ValueError({told})\n        {_ROWS}"
+        }
+        for told in ("n_read", "'too long'")
+    ),
     says="GPT counts the tokens in its caches once for each block.",
     look="How many tokens were read, if each of three caches holds five?",
 )
@@ -1861,19 +1858,9 @@ mistake(
     look="What does a sure and right model pay?",
 )
 mistake(
-    {_CE: f"{_CE}.item()"},
-    says="next_token_loss returns a Python number, from which no gradient flows.",
-    look="Of what is `backward` a method?",
-)
-mistake(
     {"ids.shape[1] < 2": "ids.shape[0] < 2"},
     says="next_token_loss refuses what is right: its check asks for something else.",
     look="How many tokens must a text have, and which axis counts them?",
-)
-mistake(
-    {_CE: f"logits[:, :-1].log_softmax(dim=-1){_OF_NEXT}"},
-    says="next_token_loss has the wrong sign.",
-    look="What is the logarithm of a share, more than 0 or less?",
 )
 mistake(
     {_CE: f"1 - logits[:, :-1].softmax(dim=-1){_OF_NEXT}"},
@@ -1902,11 +1889,6 @@ mistake(
     {_CE: f"{_CE} / 2"},
     says="next_token_loss returns twice the mean, or a half of it.",
     look="What does a model pay that knows nothing?",
-)
-mistake(
-    {_CE: _CE.replace("logits[:, :-1]", "logits[:, :-1].detach()")},
-    says="next_token_loss cuts the logits off from their gradient.",
-    look="What do detach(), .data and no_grad do to a gradient?",
 )
 
 
@@ -2088,6 +2070,11 @@ mistake(
     look="How many tokens are drawn in a step?",
 )
 mistake(
+    {".argmax(dim=-1, keepdim=True)": "[:1].argmax(dim=-1, keepdim=True).expand(len(ids), 1)"},
+    says="generate gives all texts the most probable token of the first one.",
+    look="How many tokens are chosen in a step at temperature 0?",
+)
+mistake(
     {"if temperature == 0:": "if True:"},
     says="generate always takes the most probable token.",
     look="When is a token drawn?",
@@ -2147,31 +2134,6 @@ mistake(
     look="What ends the loop besides n_new?",
 )
 mistake(
-    {_ASK: f"{_ASK} / (temperature or 1)"},
-    says="generate divides by the temperature twice.",
-    look="How often does the temperature come in?",
-)
-mistake(
-    {_SHARES: "(logits * temperature).softmax(dim=-1)"},
-    says="generate multiplies by the temperature.",
-    look="Should a low temperature make the best token more probable, or less?",
-)
-mistake(
-    {_SHARES: "(logits / temperature).softmax(dim=0)"},
-    says="generate takes the softmax over the texts, not over the vocabulary.",
-    look="Which probabilities should sum to 1?",
-)
-mistake(
-    {", generator=generator": ""},
-    says="generate draws without the generator that it is given.",
-    look="Where in your code do you use `generator`?",
-)
-mistake(
-    {"    model.eval()\n": ""},
-    says="generate does not switch to evaluation mode.",
-    look="What would a dropout do while the model writes?",
-)
-mistake(
     {"range(n_new)": "range(n_new - 1)"},
     {"range(n_new)": "range(n_new + 1)"},
     {"range(n_new)": "range(max(n_new, 1))"},
@@ -2182,11 +2144,6 @@ mistake(
     {"text = unread = ids": "text, unread = ids, ids[:, -1:]"},
     says="generate lets the model read only the end of the prompt.",
     look="How does the model know what came before?",
-)
-mistake(
-    {"if top_k is not None:": "if False:"},
-    says="generate ignores top_k.",
-    look="Where in your code do you use `top_k`?",
 )
 mistake(
     {"range(n_new)": "range(n_new - ids.shape[1])"},

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course.mistakes import entries
+from course.mistakes.lookup import STANDARD_DEVIATIONS
 
 mistake, alternative, error = entries("LearnedPositionalEmbedding")
 
@@ -38,6 +39,11 @@ mistake(
     says="LearnedPositionalEmbedding draws its table with standard deviation 1.",
     look="What does N(0, 0.02²) mean for `torch.randn`?",
     common=True,
+)
+mistake(
+    {"seq_len > len(self.weight)": "seq_len >= len(self.weight)"},
+    says="LearnedPositionalEmbedding refuses a length for which its table has just enough rows.",
+    look="Which is the longest text that a table of 5 rows has positions for?",
 )
 mistake(
     {"[:seq_len]": "[1 : seq_len + 1]"},
@@ -76,13 +82,16 @@ mistake(
     look="Which exception does the docstring name, and which keyword throws it?",
 )
 mistake(
-    {"0.02 *": "0.02**0.5 *"},
-    {"0.02 *": "0.02**2 *"},
+    *({"0.02 *": f"{std} *"} for std in (0.02**2, *STANDARD_DEVIATIONS)),
+    says="LearnedPositionalEmbedding draws its table with a standard deviation other than 0.02.",
+    look="What is the square in N(0, 0.02²), and what is its root?",
+)
+mistake(
     {"torch.randn": "torch.rand"},
     {_START: "0.04 * torch.rand(max_seq_len, n_embd) - 0.02"},
     {_START: "0.02 * 12**0.5 * (torch.rand(max_seq_len, n_embd) - 0.5)"},
-    says="LearnedPositionalEmbedding draws its table from a distribution other than N(0, 0.02²).",
-    look="Which function draws from a normal one? Which of mean and deviation is squared?",
+    says="LearnedPositionalEmbedding draws its table from uniform numbers.",
+    look="Which distribution does the N in N(0, 0.02²) stand for?",
 )
 mistake(
     {"torch.randn": "torch.zeros"},
@@ -242,25 +251,30 @@ mistake(
     common=True,
 )
 mistake(
-    {
-        "tok_emb.weight, std=0.02": "tok_emb.weight, std=0.02**0.5",
-        "pos_emb.weight, std=0.02": "pos_emb.weight, std=0.02**0.5",
-    },
-    {"tok_emb.weight, std=0.02": "tok_emb.weight, std=0.2"},
-    {"pos_emb.weight, std=0.02": "pos_emb.weight, std=0.01"},
     *(
         {
             "tok_emb.weight, std=0.02": f"tok_emb.weight, std={std}",
             "pos_emb.weight, std=0.02": f"pos_emb.weight, std={std}",
         }
-        for std in ("0.2", "0.002", "0.02**2", "n_embd**-0.5")
+        for std in (0.02**2, "n_embd**-0.5", *STANDARD_DEVIATIONS)
     ),
     *(
         {
             "normal_(self.tok_emb.weight, std=0.02)": f"{start}_(self.tok_emb.weight)",
             "normal_(self.pos_emb.weight, std=0.02)": f"{start}_(self.pos_emb.weight)",
         }
-        for start in ("xavier_normal", "xavier_uniform", "kaiming_normal", "uniform")
+        for start in ("xavier_normal", "kaiming_normal")
+    ),
+    says="GPTEmbedding draws a table with a standard deviation other than 0.02.",
+    look="What is the square in N(0, 0.02²), and what is its root?",
+)
+mistake(
+    *(
+        {
+            "normal_(self.tok_emb.weight, std=0.02)": f"{start}_(self.tok_emb.weight)",
+            "normal_(self.pos_emb.weight, std=0.02)": f"{start}_(self.pos_emb.weight)",
+        }
+        for start in ("xavier_uniform", "uniform")
     ),
     {"nn.init.normal_(self.pos_emb.weight, std=0.02)": "nn.init.zeros_(self.pos_emb.weight)"},
     {

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course.mistakes import entries
+from course.mistakes import entries, inherit
+from course.mistakes.gpt import _hidden as _hidden  # for the edits that are inherited
 from solutions.gpt import causal_attention, merge_heads, split_heads
 from solutions.learned import tied_logits
 from solutions.llama import GatedMLP, GroupedQueryAttention, RMSNorm, repeat_heads
@@ -135,11 +136,6 @@ mistake(
     {" * self.weight": ""},
     says="RMSNorm never multiplies by its weight.",
     look="What does the parameter do in the forward pass?",
-)
-mistake(
-    {"* self.weight": "+ self.weight"},
-    says="RMSNorm adds its weight instead of multiplying by it.",
-    look="What should a weight of 2 do to a feature?",
 )
 mistake(
     {_SQUARE: f"x = x * self.weight\n        {_SQUARE}", " * self.weight": ""},
@@ -294,12 +290,6 @@ def _read(q, k, v, of_scores=lambda scores: scores, weigh=lambda scores: scores.
     return weigh(scores.masked_fill(later, -torch.inf)) @ v
 
 
-def _near(scores, n):
-    """Return scores with -inf where a key is n positions or more before its query."""
-    far = torch.ones(scores.shape[-2:], dtype=torch.bool)
-    return scores.masked_fill(far.tril(scores.shape[-1] - scores.shape[-2] - n), -torch.inf)
-
-
 def _with_sink(scores):
     """Return weights by a softmax in which one more score, 0, takes its share."""
     return torch.cat((scores, torch.zeros_like(scores[..., :1])), -1).softmax(-1)[..., :-1]
@@ -310,6 +300,22 @@ def _with_zeros(scores):
     return scores.nan_to_num(neginf=0.0).softmax(-1)
 
 
+_SHARED = f", {_K}, {_V}"
+
+inherit(
+    *("gpt", "CausalSelfAttention", "GroupedQueryAttention"),
+    {
+        "self.out_proj(merge_heads(causal_attention(q, k, v)))": _OUT,
+        "attention(q, k, v": f"attention(q{_SHARED}",
+        "0.5, k, v)": f"0.5{_SHARED})",
+        "  # keys are kept turned: their positions never change": "  # K heads: they are repeated "
+        "only to be read",
+        "self.k_proj(x), self.n_heads": "self.k_proj(x), self.n_kv_heads",
+        "n_embd // n_heads)": "head_dim, base)",
+        "n_embd // n_heads,": "head_dim,",
+    },
+    unless=("gradient",),
+)
 mistake(
     {_K: "k.repeat(1, n_repeats, 1, 1)", _V: "v.repeat(1, n_repeats, 1, 1)"},
     {_K: "k.repeat(1, n_repeats, 1, 1)"},
@@ -336,48 +342,6 @@ mistake(
     common=True,
 )
 mistake(
-    {_TURN: "q, k, v = (self.rotary(one, offset) for one in (q, k, v))"},
-    says="GroupedQueryAttention rotates the values as well.",
-    look="Whose angles meet in a score? Do values meet anything?",
-)
-mistake(
-    {_TURN: "q, k = self.rotary(q), self.rotary(k)"},
-    says="GroupedQueryAttention rotates every piece as if it began at position 0.",
-    look="At which position does the second piece begin? Which call is told?",
-    common=True,
-)
-mistake(
-    {_TURN: "q, k = self.rotary(q), self.rotary(k, offset)"},
-    {_TURN: "q, k = self.rotary(q, offset), self.rotary(k)"},
-    says="GroupedQueryAttention tells only one of queries and keys where the piece begins.",
-    look="Which positions do the queries of a second piece have, and which do its keys?",
-)
-mistake(
-    {"if cache is not None:": "if cache:"},
-    {_JOIN: "pass"},
-    says="GroupedQueryAttention lets no piece see those before it.",
-    look="Is an empty dict true? How many keys does the second piece read?",
-)
-mistake(
-    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V}, is_causal=True)"},
-    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V}, is_causal=x.shape[1] > 1)"},
-    says="GroupedQueryAttention masks a piece as if no tokens had been read before it.",
-    look="Where does PyTorch put query 0 if there are more keys than queries?",
-)
-mistake(
-    {_READ: f"F.scaled_dot_product_attention(q, {_K}, {_V})"},
-    says="GroupedQueryAttention has no mask: tokens see later ones.",
-    look="Which tokens does the first one see?",
-)
-mistake(
-    *(
-        {_READ: f"_read(q, {_K}, {_V}, lambda scores: _near(scores, {n}))"}
-        for n in (16, 64, 100, 128, 256)
-    ),
-    says="GroupedQueryAttention reads only the last keys of a long text.",
-    look="Which keys does token 299 read?",
-)
-mistake(
     *(
         {_READ: f"_read(q, {_K}, {_V}, lambda scores: {c} * (scores / {c}).tanh())"}
         for c in ("50.0",)
@@ -391,13 +355,10 @@ mistake(
     look="What is the sum of the weights of a query? What does the first token read?",
 )
 mistake(
-    *(
-        {_TURN: f"{_TURN}\n        q, k = ({norm} for one in (q, k))"}
-        for norm in (
-            "one * torch.rsqrt(one.square().mean(-1, keepdim=True) + 1e-6)",
-            "one / one.norm(dim=-1, keepdim=True)",
-        )
-    ),
+    {
+        _TURN: f"{_TURN}\n        q, k = (F.rms_norm(one, one.shape[-1:], eps=1e-6) "
+        "for one in (q, k))"
+    },
     says="GroupedQueryAttention norms queries and keys before they are scored.",
     look="What happens to q and k between their projections and their scores?",
 )
@@ -410,14 +371,6 @@ mistake(
     },
     says="GroupedQueryAttention rotates only half of each head's features.",
     look="How wide is a head, and how wide is what you rotate?",
-)
-mistake(
-    {
-        _TURN: "q, k = (self.rotary(torch.cat((one[..., 0::2], one[..., 1::2]), dim=-1), offset)"
-        " for one in (q, k))"
-    },
-    says="GroupedQueryAttention rotates neighboring features together, not those of two halves.",
-    look="Which feature is the partner of feature 0 in lesson 5?",
 )
 mistake(
     {
@@ -447,25 +400,13 @@ mistake(
     look="Which axis does RoPE take for the positions? What is on it at that moment?",
 )
 mistake(
-    {_TURN: "pass"},
-    says="GroupedQueryAttention rotates neither queries nor keys: it cannot see order.",
-    look="Where do positions come in?",
-)
-mistake(
-    {_TURN: "q = self.rotary(q, offset)"},
-    {_TURN: "k = self.rotary(k, offset)"},
-    says="GroupedQueryAttention rotates only one of queries and keys.",
-    look="A score depends on the difference of two angles. Which two?",
-)
-mistake(
-    {_JOIN: _JOIN.replace('cache["k"]', 'self.rotary(cache["k"])')},
     {
         _TURN: "pass",
         "n_repeats = self.n_heads": "q, k = self.rotary(q, offset), self.rotary(k)\n"
         "        if cache is not None:\n            cache['k'] = k\n"
         "        n_repeats = self.n_heads",
     },
-    says="GroupedQueryAttention rotates the keys in its cache again with every piece.",
+    says="GroupedQueryAttention turns the keys in the cache again with every piece.",
     look="Are the keys in your cache rotated already? What happens to them in the next call?",
 )
 mistake(
@@ -490,92 +431,6 @@ mistake(
     says="GroupedQueryAttention joins its keys with the cached ones first, and rotates all of them "
     "from where the new piece begins.",
     look="Which position does the oldest key in the cache have?",
-)
-mistake(
-    {
-        _TURN: f"raw, before = k, cache['k'] if cache else k[:, :, :0]\n        {_TURN}",
-        _KEEP: 'cache["k"], cache["v"] = torch.cat((before, raw), dim=-2), v',
-    },
-    says="GroupedQueryAttention keeps keys without their rotation and uses them so later.",
-    look="Are the keys that come out of your cache rotated?",
-)
-mistake(
-    {_KEEP: "cache.setdefault('k', k), cache.setdefault('v', v)"},
-    says="GroupedQueryAttention keeps the first piece only.",
-    look="What should the second call add to the cache?",
-)
-mistake(
-    {
-        _TURN: f"{_TURN}\n        new = k, v",
-        _KEEP: "cache['k'], cache['v'] = new",
-    },
-    says="GroupedQueryAttention keeps the last piece only, and forgets what came before it.",
-    look="After three pieces, how many keys should the cache hold?",
-)
-mistake(
-    *(
-        {
-            _COUNTED: "cache['n'] if cache else 0",
-            _KEEP: f"cache.update(k=k[:, :, -{n}:], v=v[:, :, -{n}:], n=offset + x.shape[1])",
-        }
-        for n in (1, 64, 128, 256)
-    ),
-    says="GroupedQueryAttention forgets the oldest keys of its cache.",
-    look="How many keys should be in the cache after the whole text?",
-)
-mistake(
-    {_JOIN: 'k, v = torch.cat((k, cache["k"]), dim=-2), torch.cat((v, cache["v"]), dim=-2)'},
-    {'torch.cat((cache["k"], k)': 'torch.cat((k, cache["k"])'},
-    {'torch.cat((cache["v"], v)': 'torch.cat((v, cache["v"])'},
-    says="GroupedQueryAttention puts new keys and values before those of the cache.",
-    look="Which keys should come first, for the causal mask to hide the right ones?",
-)
-mistake(
-    {_JOIN: 'k = torch.cat((cache["k"], k), dim=-2)'},
-    {_JOIN: 'v = torch.cat((cache["v"], v), dim=-2)'},
-    says="GroupedQueryAttention joins only one of keys and values to those in the cache.",
-    look="How many keys and how many values does the second piece read?",
-)
-mistake(
-    *({_JOIN: _JOIN.replace("dim=-2", f"dim={axis}")} for axis in (0, 1)),
-    says="GroupedQueryAttention joins new keys and values along another axis than the tokens.",
-    look="Which axis of (B, K, T, D) grows from piece to piece?",
-)
-mistake(
-    *(
-        {_COUNTED: f"{counted} if cache else 0"}
-        for counted in ('cache["k"].shape[0]', 'cache["k"].shape[1]', "1")
-    ),
-    {_COUNTED: "len(cache) if cache else 0"},
-    {
-        _COUNTED: "cache['n'] if cache else 0",
-        _KEEP: f"{_KEEP}\n            cache['n'] = offset + 1",
-    },
-    {
-        _COUNTED: "cache['n'] if cache else 0",
-        _KEEP: f"{_KEEP}\n            cache['n'] = x.shape[1]",
-    },
-    says="GroupedQueryAttention counts something else than the tokens that its cache holds.",
-    look="After pieces of 2 and 1 tokens, at which position does the third piece begin?",
-)
-mistake(
-    {_COUNTED: 'cache["k"].shape[-2] - 1 if cache else 0', "if offset:": "if cache:"},
-    {
-        _COUNTED: 'cache["k"].shape[-2] + 1 if cache else 0',
-        _ROTARY: _ROTARY.replace("len", "len + 1"),
-    },
-    says="GroupedQueryAttention begins a piece one position too early or too late.",
-    look="Five tokens are in the cache. Which positions do they have, and which is the next?",
-)
-mistake(
-    {
-        "self.n_heads, self.n_kv_heads = n_heads, n_kv_heads": "self.n_heads, self.n_kv_heads = "
-        "n_heads, n_kv_heads\n        self.kept = {}",
-        "        offset =": "        if cache is not None:\n            cache = self.kept\n"
-        "        offset =",
-    },
-    says="GroupedQueryAttention keeps keys and values in the module, not in the cache it is given.",
-    look="What happens when two texts are read in turns?",
 )
 
 _shared: dict = {}
@@ -686,21 +541,6 @@ mistake(
     look="Which of your functions makes (B, H, T, D) of (B, T, C)?",
 )
 mistake(
-    {_OUT: "self.out_proj(heads.reshape(x.shape))"},
-    says="GroupedQueryAttention merges its heads by a reshape alone, which mixes tokens.",
-    look="Which of your functions makes (B, T, C) of (B, H, T, D)?",
-)
-mistake(
-    {_OUT: "merge_heads(heads)"},
-    says="GroupedQueryAttention leaves out the output projection.",
-    look="Where in forward do you use `out_proj`?",
-)
-mistake(
-    {_OUT: f"x + {_OUT}"},
-    says="GroupedQueryAttention adds x to its result.",
-    look="Which module adds x: attention, or the block around it?",
-)
-mistake(
     {_SPLIT["v"]: _SPLIT["v"].replace("v_proj", "k_proj")},
     {_SPLIT["k"]: _SPLIT["k"].replace("k_proj", "v_proj")},
     {
@@ -747,16 +587,6 @@ mistake(
     ),
     says="GroupedQueryAttention takes the softmax along another axis than the keys.",
     look="Which weights of a score matrix should add up to 1?",
-)
-mistake(
-    {_READ: f"causal_attention(q / self.n_heads**0.5, {_K}, {_V})"},
-    says="GroupedQueryAttention divides its scores by √C in all.",
-    look="How many products does one score sum up, C or D?",
-)
-mistake(
-    {_READ: f"causal_attention(q / q.shape[-1] ** 0.5, {_K}, {_V})"},
-    says="GroupedQueryAttention divides its scores by √D twice.",
-    look="What does causal_attention do to the scores already?",
 )
 mistake(
     *({_ROTARY: f"RotaryEmbedding({n}, head_dim, base)"} for n in (128, 256)),
@@ -850,6 +680,12 @@ class by_complex_numbers(nn.Module):
         return self.out_proj(heads.transpose(1, 2).flatten(2))
 
 
+error(
+    "ValueError: offset + T must be at most 7 (max_seq_len); got 5 + 3",
+    "Usually the offset counts more than the tokens read before: the piece too, or another text.",
+)
+
+
 mistake, alternative, error = entries("GatedMLP")
 
 _GATED = "F.silu(self.gate(x)) * self.up(x)"
@@ -919,6 +755,8 @@ mistake(
 mistake(
     {_GATED: "F.silu(self.gate(x)) + self.up(x)"},
     {_GATED: "F.silu(self.gate(x)) - self.up(x)"},
+    {_GATED: "self.gate(x) + F.silu(self.up(x))"},
+    {_GATED: "self.gate(x) + self.up(x)"},
     says="GatedMLP adds or subtracts the two branches instead of multiplying them.",
     look="How does a gate of 0 keep a feature from passing?",
 )
@@ -1020,38 +858,33 @@ _GATE = "block.mlp = GatedMLP(n_embd, n_hidden)"
 _NORMS = [f"block.{norm} = RMSNorm(n_embd, eps)" for norm in ("norm1", "norm2")]
 
 
-class _Still(RotaryEmbedding):
-    """A rotation by nothing, which still refuses too many positions."""
-
-    def forward(self, x, offset=0):
-        super().forward(x, offset)
-        return x
-
-
-mistake(
+inherit(
+    *("gpt", "Block", "Llama"),
     {
-        _ATTEND: "x = block.norm1(x + block.attention(x, cache))",
-        _MLP: "x = block.norm2(x + block.mlp(x))",
+        **{f"self.{part}": f"block.{part}" for part in ("attention", "norm1", "norm2", "mlp")},
+        "nn.LayerNorm(n_embd)": "RMSNorm(n_embd, eps)",
+        "return ": "x = ",
+        "\n        ": "\n            ",
     },
-    says="Llama norms after each sum (post-norm) instead of before each part.",
-    look="What goes through norm1: the input of attention, or the sum?",
+    unless=("gradient", "shift", "writes", "returns", "GELU", "cuts"),
+)
+inherit(
+    *("gpt", "GPT", "Llama"),
+    {"self.norm = nn.LayerNorm(n_embd)": "self.norm = RMSNorm(n_embd, eps)"},
+    unless=("gradient", "shift", "cuts"),
+)
+mistake(
+    {_NORM: "pass", "self.norm(x)": "x"},
+    says="Llama forgets the norm after the last block.",
+    look="What happens between the last block and the table?",
     common=True,
 )
 mistake(
-    {_ATTEND: "x = x + block.norm1(block.attention(x, cache))"},
-    {_MLP: "x = x + block.norm2(block.mlp(x))"},
-    says="Llama norms what a part gives instead of what it gets.",
-    look="What goes through norm1: the input of attention, or its output?",
+    *({_ROWS: f"x = self.tokens(ids[:, -{n} :])"} for n in (128, 256, 512)),
+    says="Llama cuts off the beginning of a long text.",
+    look="How many logits should come back, and what should happen if there are too many tokens?",
 )
-mistake(
-    {
-        _NORM: f"{_NORM}\n        self.output = nn.Linear(n_embd, vocab_size, bias=False)",
-        _LOGITS: "self.output(self.norm(x))",
-    },
-    says="Llama has a separate output table instead of using the token table twice.",
-    look="How many tables (V, C) are among the published weights?",
-    common=True,
-)
+
 mistake(
     {_HEADS: _HEADS.replace(", base", "")},
     says="Llama does not pass `base` on to its attention.",
@@ -1064,6 +897,7 @@ mistake(
     {norm: norm.replace(", eps", "") for norm in [*_NORMS, _NORM]},
     says="Llama does not pass `eps` on to all of its norms.",
     look="How many norms are there, and which eps do they have?",
+    common=True,
 )
 mistake(
     {_NORM: f"self.blocks = nn.ModuleList([self.blocks[0]] * n_layers)\n        {_NORM}"},
@@ -1083,142 +917,14 @@ mistake(
     look="How many blocks are made?",
 )
 mistake(
-    {_NORMS[1]: "block.norm2 = block.norm1"},
-    says="Llama has one norm for both parts of a block.",
-    look="How many numbers do two norms have?",
-)
-mistake(
-    {"block.mlp(block.norm2(x))": "block.mlp(block.norm1(x))"},
-    {"block.attention(block.norm1(x), cache)": "block.attention(block.norm2(x), cache)"},
-    {
-        "block.mlp(block.norm2(x))": "block.mlp(block.norm1(x))",
-        "block.attention(block.norm1(x), cache)": "block.attention(block.norm2(x), cache)",
-    },
-    says="Llama takes one of the two norms of a block for the other.",
-    look="Which part does norm1 come before, and which part norm2?",
-)
-mistake(
-    {"block.attention(block.norm1(x), cache)": "block.attention(x, cache)"},
-    {"block.mlp(block.norm2(x))": "block.mlp(x)"},
-    says="Llama leaves out a norm.",
-    look="What does each of the two parts of a block get?",
-)
-mistake(
-    {"self.norm(x)": "x"},
-    {_NORM: "pass", "self.norm(x)": "x"},
-    says="Llama forgets the norm after the last block.",
-    look="What happens between the last block and the table?",
-    common=True,
-)
-mistake(
-    {_ATTEND: "x = block.attention(block.norm1(x), cache)"},
-    {_MLP: "x = block.mlp(block.norm2(x))"},
-    says="Llama forgets a residual: a part replaces what came in instead of adding to it.",
-    look="Which x is added to what a part gives?",
-)
-mistake(
-    {_ATTEND: "x = block.norm1(x)\n            x = x + block.attention(x, cache)"},
-    {_MLP: "x = block.norm2(x)\n            x = x + block.mlp(x)"},
-    says="Llama adds to the normed x instead of to x itself.",
-    look="Which x is added to what a part gives: the normed one?",
-)
-mistake(
-    {
-        _ATTEND: "found = block.attention(block.norm1(x), cache)",
-        _MLP: "x = x + found + block.mlp(block.norm2(x))",
-    },
-    {_ATTEND: "h = block.norm1(x)", _MLP: "x = x + block.attention(h, cache) + block.mlp(h)"},
-    says="Llama gives attention and mlp the same x, side by side instead of one after the other.",
-    look="What is in x when the mlp gets it?",
-)
-mistake(
-    {
-        _ATTEND: "y = x + block.attention(block.norm1(x), cache)",
-        _MLP: "x = x + block.mlp(block.norm2(y))",
-    },
-    says="Llama loses what attention found, except for what the mlp makes of it.",
-    look="To what does the second sum add?",
-)
-mistake(
-    {_ATTEND: _MLP, _MLP: _ATTEND},
-    says="Llama has the mlp first and attention second.",
-    look="Which part of a block comes first?",
-)
-mistake(
-    {_ATTEND: "pass"},
-    {_MLP: "pass"},
-    says="Llama leaves out attention or the mlp.",
-    look="How often is something added to x in a block?",
-)
-mistake(
-    *(
-        {
-            _NORM: f"{_NORM}\n        for number, block in enumerate(self.blocks):\n"
-            f"            if {which}:\n                block.attention.rotary.__class__ = _Still"
-        }
-        for which in ("number % 4 == 3", "number % 4 != 3", "number % 2", "number")
-    ),
-    says="Llama has blocks that rotate nothing.",
-    look="In which blocks are queries and keys rotated?",
-)
-mistake(
-    {_LOGITS: f"30.0 * ({_LOGITS} / 30.0).tanh()"},
-    says="Llama limits its logits with tanh.",
-    look="What happens to the products with the table?",
-)
-mistake(
     {_EACH: "caches[:1] * len(self.blocks) if caches else [None] * len(self.blocks)"},
     says="Llama lets all its blocks share one cache.",
     look="How many dicts are in `caches`, and which block gets which?",
 )
 mistake(
-    {_EACH: "caches or [{}] * len(self.blocks)"},
-    says="Llama makes one cache for all its blocks where none are given.",
-    look="What does `[{}] * 3` hold?",
-)
-mistake(
     {_EACH: "(caches or [None])[:1] + [None] * (len(self.blocks) - 1)"},
-    {_EACH: "[None] * len(self.blocks)"},
-    {"(block.norm1(x), cache)": "(block.norm1(x))"},
     says="Llama does not hand each block its cache.",
     look="Which blocks have attention, and which of them get a cache?",
-)
-mistake(
-    {
-        _ROWS: "if caches is None:\n            caches = self.__dict__.setdefault('kept', "
-        "[{} for _ in self.blocks])\n        x = self.tokens(ids)"
-    },
-    says="Llama remembers texts that were read without caches.",
-    look="Does a second call with the same ids give the same?",
-)
-mistake(
-    {"TokenEmbedding(vocab_size, n_embd)": "nn.Embedding(vocab_size, n_embd)"},
-    says="Llama has a table of tokens that starts larger than N(0, 0.02²).",
-    look="Which class of lesson 1 should `tokens` be?",
-)
-mistake(
-    {_LOGITS: f"{_LOGITS}.softmax(dim=-1)"},
-    {_LOGITS: f"{_LOGITS}.log_softmax(dim=-1)"},
-    {_LOGITS: f"{_LOGITS}.sigmoid()"},
-    says="Llama returns probabilities or their logarithms instead of logits.",
-    look="What do `next_token_loss` and `generate` expect?",
-)
-mistake(
-    {_LOGITS: f"{_LOGITS}[:, -1:]"},
-    {_LOGITS: f"{_LOGITS}[:, -1]"},
-    {_LOGITS: f"{_LOGITS} if self.training else {_LOGITS}[:, -1:]"},
-    says="Llama returns the logits of the last position only.",
-    look="How many positions should have logits?",
-)
-mistake(
-    {_LOGITS: "self.norm(x)"},
-    says="Llama returns what the last norm gives, without the product with the table.",
-    look="What is the last axis of your result: C or V?",
-)
-mistake(
-    {_LOGITS: f"{_LOGITS} / x.shape[-1] ** 0.5"},
-    says="Llama scales its logits by √C.",
-    look="What happens to the products with the table?",
 )
 mistake(
     {
@@ -1234,34 +940,9 @@ mistake(
     look="Which blocks does your loop reach?",
 )
 mistake(
-    {_ROWS: f"{_ROWS}\n        x = x * x.shape[-1] ** 0.5"},
-    says="Llama multiplies the rows of its table by √C.",
-    look="What comes in as x?",
-)
-mistake(
-    {
-        _NORM: f"{_NORM}\n        self.positions = nn.Embedding(max_seq_len, n_embd)",
-        _ROWS: f"{_ROWS} + self.positions.weight[: ids.shape[1]]",
-    },
-    {_ROWS: f"{_ROWS} + torch.arange(ids.shape[1])[:, None]"},
-    says="Llama adds positions to the rows of its table, although RoPE is there.",
-    look="How many tables does it have, and what tells it where a token is?",
-)
-mistake(
-    {_ROWS: "x = self.norm(self.tokens(ids))", "self.norm(x)": "x"},
-    says="Llama norms the rows before the blocks.",
-    look="Where is `norm`: before the blocks or after them?",
-)
-mistake(
     {_MLP: f"{_MLP}\n            x = self.norm(x)", "self.norm(x)": "x"},
     says="Llama norms after every block with the last norm.",
     look="How often is the last norm used?",
-)
-mistake(
-    {_ROWS: "x = self.tokens(ids[:, -128:])"},
-    {_ROWS: "x = self.tokens(ids[:, -256:])"},
-    says="Llama cuts off the beginning of a long text.",
-    look="How many logits should come back, and what should happen if there are too many tokens?",
 )
 mistake(
     {_HEADS: _HEADS.replace("max_seq_len", "4 * max_seq_len")},
@@ -1458,6 +1139,14 @@ mistake(
     look="Which dtype do the weights have before, and which afterwards?",
 )
 mistake(
+    {
+        "for name, tensor in tensors.items():": "for name, tensor in tensors.items():\n"
+        "        if name[:4] == 'blk.' and name[5] != '.':\n            continue"
+    },
+    says="weights_from_gguf leaves out the blocks from number 10 on.",
+    look="How many blocks does SmolLM2 have?",
+)
+mistake(
     {r"blk\.(\d+)": r"blk\.(\d)"},
     says="weights_from_gguf does not know blocks whose number has two digits.",
     look="How many blocks does SmolLM2 have, and what does `\\d` match?",
@@ -1497,6 +1186,11 @@ mistake(
 )
 mistake(
     {r"blk\.(\d+)": r"blk\.(\d)\d*"},
+    {
+        r"blk\.(\d+)": r"blk\.(\d)\d*",
+        'weights[f"blocks.{number}.{parts[part]}.weight"] = reordered': "weights.setdefault("
+        'f"blocks.{number}.{parts[part]}.weight", reordered)',
+    },
     says="weights_from_gguf reads only the first digit of a block's number: 10 becomes 1.",
     look="How many blocks does SmolLM2 have, and which number has two digits?",
 )
@@ -1714,20 +1408,10 @@ mistake(
     look="What does F.cross_entropy do to the logits itself?",
 )
 mistake(
-    {"losses.mean(dim=0)": "-losses.mean(dim=0)"},
-    says="loss_by_position returns the mean log probability, which is the loss with a minus sign.",
-    look="Is a loss positive or negative?",
-)
-mistake(
     {"    model.eval()\n": ""},
     {"    model.eval()\n": "    model.train()\n"},
     says="loss_by_position does not measure in evaluation mode.",
     look="What do dropout layers do in training mode?",
-)
-mistake(
-    {"losses.mean(dim=0)": "losses.mean(dim=0).tolist()"},
-    says="loss_by_position returns a list instead of a tensor.",
-    look="What is the type of your result?",
 )
 mistake(
     *({"losses.mean(dim=0)": f"losses.mean(dim=0)[:{n}]"} for n in (1, 16, 64, 100, 128, 256, -1)),

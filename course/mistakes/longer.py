@@ -157,11 +157,6 @@ mistake(
     look="Of what are the shares `keep` and `1 - keep` taken: of frequencies or of their inverses?",
 )
 mistake(
-    {"(1 - keep) / factor": "(1 - keep) * factor"},
-    says="yarn_frequencies multiplies slow frequencies by the factor: they become faster.",
-    look="Does a longer text need faster or slower turns?",
-)
-mistake(
     {_MIXED: f"1 / ({_MIXED})"},
     {_MIXED: f"2 * math.pi / ({_MIXED})"},
     says="yarn_frequencies returns wavelengths instead of frequencies.",
@@ -681,7 +676,7 @@ mistake(
 )
 mistake(
     {"0.02 *": "0.02**2 *"},
-    says="RelativeBias draws with standard deviation 0.0004, the variance, instead of 0.02.",
+    says="RelativeBias draws its weights with another standard deviation than 0.02.",
     look="What does `randn` get multiplied by, the variance or the standard deviation?",
     common=True,
 )
@@ -741,13 +736,6 @@ mistake(
     {_BIAS: f"{_BIAS} * (torch.arange(self.weight.shape[1]) < 32)[:, None, None]"},
     says="RelativeBias works up to a certain length, or number of heads, only.",
     look="Which number in your code should depend on an argument?",
-)
-mistake(
-    {"0.02 *": ""},
-    {"0.02 *": "0.02**0.5 *"},
-    {_DRAWN: "torch.zeros(n_buckets, n_heads)"},
-    says="RelativeBias draws its weights with another standard deviation than 0.02.",
-    look="How large are the weights just after the module was made?",
 )
 mistake(
     {"torch.randn(n_buckets, n_heads)": "torch.rand(n_buckets, n_heads)"},

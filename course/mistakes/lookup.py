@@ -437,18 +437,21 @@ mistake(
 )
 
 
-@mistake(
+def _added_text_by_text(sums, texts, gradients):
+    for text, gradient in zip(texts, gradients, strict=True):
+        sums[text] += gradient
+    return sums
+
+
+mistake(
+    {_ADDED: "_added_text_by_text(grad_weight, ids, grad_output)"},
+    {
+        _ADDED: "_added_text_by_text(grad_weight, ids.reshape(-1, ids.shape[-1]), "
+        "grad_output.reshape(-1, ids.shape[-1], n_embd))"
+    },
     says="lookup_backward counts a row once per text, even if the text looks it up twice.",
     look="What does `table[ids] += ...` do with repeated ids, even in a loop over texts?",
 )
-def a_loop_over_texts(grad_output, ids, vocab_size):
-    n_embd, length = grad_output.shape[-1], ids.shape[-1]
-    grad_weight = torch.zeros(vocab_size, n_embd)
-    for text, gradient in zip(
-        ids.reshape(-1, length), grad_output.reshape(-1, length, n_embd), strict=True
-    ):
-        grad_weight[text] += gradient
-    return grad_weight
 
 
 _sums_so_far = {}
@@ -516,10 +519,14 @@ mistake, alternative, error = entries("TokenEmbedding")
 _START = "0.02 * torch.randn(vocab_size, n_embd)"
 _CALL = "lookup(self.weight, ids)"
 _EMPTY = "torch.empty(vocab_size, n_embd)"
+_IN_2000 = *range(5, 38, 4), *range(43, 104, 4)
+STANDARD_DEVIATIONS = *(n / 2000 for n in _IN_2000), 0.1, 0.02**0.5, 0.2
+"""Wrong ones, so near to each other that for any other small one there is one within 0.001."""
 
 mistake(
     {"0.02 * ": ""},
-    says="TokenEmbedding starts from N(0, 1), as `nn.Embedding` does.",
+    {"0.02 * ": "0.02 + "},
+    says="TokenEmbedding starts from the standard deviation 1, as `nn.Embedding` does.",
     look="Which standard deviation does the exercise ask for?",
     common=True,
 )
@@ -548,12 +555,11 @@ mistake(
     common=True,
 )
 mistake(
-    *({"0.02 * ": f"{std} * "} for std in ("0.02**0.5", "0.2", "0.002", "0.01")),
+    *({"0.02 * ": f"{std} * "} for std in STANDARD_DEVIATIONS),
     says="TokenEmbedding starts from a standard deviation other than 0.02.",
     look="What is the square in N(0, 0.02²), and what is its root?",
 )
 mistake(
-    {"0.02 * ": "0.02 + "},
     {"0.02 * ": "0.02 + 0.02 * "},
     says="TokenEmbedding starts from the mean 0.02.",
     look="Which of the two numbers in N(0, 0.02²) is the mean?",

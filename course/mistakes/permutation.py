@@ -271,8 +271,8 @@ def by_writing_each_place(perm):
     return inverse
 
 
-alternative({"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"})
 alternative(
+    {"perm.argsort()": "_written(torch.zeros_like(perm), perm, range(1, len(perm)))"},
     {"perm.argsort()": "torch.tensor([perm.tolist().index(i) for i in range(len(perm))])"},
     {"perm.argsort()": "(perm == torch.arange(len(perm))[:, None]).int().argmax(dim=1)"},
 )

@@ -97,9 +97,13 @@ mistake(
         for to in ("bfloat16()", "half()")
         for edits in (
             {"(positions,": f"(positions.{to}.double(),"},
-            {_RATES: f"({_RATES}).{to}.double()"},
             {"(positions,": f"(positions.{to},", _RATES: f"({_RATES}).{to}"},
+            {_ANGLES: f"torch.outer(positions.{to}, ({_RATES}).{to}).double()"},
             {"  # (T, D/2)": f"\n    angles = angles.{to}"},
+            {_RATES: f"({_RATES}).{to}.double()"},
+            {_RATES: f"base ** -(even_numbers.{to} / head_dim).double()"},
+            {_RATES: f"(base ** -(even_numbers.{to} / head_dim)).double()"},
+            {_RATES: f"(1 / base ** (even_numbers.{to} / head_dim)).double()"},
         )
     ),
     says="rope_tables computes its angles in half precision, too coarse far from position 0.",

@@ -15,6 +15,7 @@ import click
 
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
+from course.mistakes.table import TableError
 from course.mistakes.variant import Variant
 from course.syllabus import Status, UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
@@ -127,7 +128,8 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
         stem = find_lesson(stem).stem
         if exercise and find_lesson(exercise).stem != stem:
             raise click.UsageError(f"{exercise} is no exercise of {stem}")
-    except UnknownName as error:
+        mistakes(stem)
+    except (UnknownName, TableError) as error:
         raise click.UsageError(str(error)) from None
     if pairs:
         verdicts = try_pairs(stem, pairs, exercise)

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import difflib
 import functools
+import importlib.util
 import inspect
 import itertools
 import re
@@ -35,7 +36,7 @@ class Variant:
 
     Attributes:
         lesson, exercise: whose definition it replaces.
-        place: where it is entered, as "course/mistakes/rope.py:31".
+        place: where it is entered, as "course/lessons/rope/mistakes.txt:31".
         edits: what is different from the reference, or from `definition` or `of`, if there is one.
         definition: the function or class itself.
         of: the variant that is edited, if this is two mistakes at once.
@@ -115,9 +116,7 @@ class Variant:
         if self.definition and not self.edits:
             module.__dict__[self.exercise] = self.definition
             return module
-        # new text may use what the catalogue imports
-        catalogue = sys.modules.get(f"course.mistakes.{self.lesson}", types)
-        names = {**_FOR_FAMILIES, **vars(catalogue), **vars(original)}
+        names = {**_FOR_FAMILIES, **styles(self.lesson), **vars(original)}
         with warnings.catch_warnings(action="ignore"):  # not about a student's code
             exec(_compiled(self.text, self.place), names)
         made = self.definition.__name__ if self.definition else self.exercise
@@ -203,6 +202,19 @@ def _text_of(definition: Callable) -> str:
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(definition)))
     node = ast.parse(text).body[0]
     return "\n".join(text.splitlines()[node.lineno - 1 :])
+
+
+@functools.cache
+def styles(lesson: str) -> dict[str, Any]:
+    """Return what styles.py of a lesson defines and imports: new text of edits may use it, too."""
+    path = find_lesson(lesson).room / "styles.py"
+    if not path.is_file():
+        return {}
+    name = f"course.lessons.{lesson}.styles"
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)  # `inspect` looks there
+    spec.loader.exec_module(module)
+    return vars(module)
 
 
 @functools.cache

@@ -52,10 +52,12 @@ def _write_texts(folder: Path) -> None:
         text = lesson.text.read_text(encoding="utf-8")
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
         text = with_cards(with_kinds_of_folds(with_figure_numbers(text, lesson.number)), lesson)
-        contents = f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.text.stem}>"
+        contents = (
+            f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.notebook.stem}>"
+        )
         text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
         _write(folder, lesson.text, text)
-        for figure in (lesson.text.parent / "figures" / lesson.stem).glob("*.svg"):
+        for figure in (lesson.room / "figures").glob("*.svg"):
             _write(folder, figure, figure.read_text(encoding="utf-8"))
     course = root() / "course"
     linked = [course / "lessons" / "before_you_start.md", course / "lessons" / "glossary.md"]
@@ -102,14 +104,12 @@ def tags_of(cell: NotebookNode) -> set[str]:
 
 def _landing() -> dict:
     """Return what the first page says of the others."""
-    texts = [f"course/lessons/{lesson.text.stem}" for lesson in lessons()]
+    texts = [f"course/lessons/{lesson.stem}/README" for lesson in lessons()]
     readme = (root() / "README.md").read_text(encoding="utf-8")
     lesson = find_lesson("permutation").text.read_text(encoding="utf-8")
-    picture = re.search(r"^!\[.*\]\(figures/permutation/bag_of_words.svg\)$", lesson, re.MULTILINE)[
-        0
-    ]
+    picture = re.search(r"^!\[.*\]\(figures/bag_of_words.svg\)$", lesson, re.MULTILINE)[0]
     return {
-        "picture": picture.replace("](", "](course/lessons/"),
+        "picture": picture.replace("](", "](course/lessons/permutation/"),
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "built": re.search(r"<!-- built -->\n(.*?)<!-- end of built -->", readme, re.DOTALL)[1],

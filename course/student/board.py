@@ -78,7 +78,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         f"next: {exercise.name}, {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
         *([BEFORE] if PASSED not in status.values() else []),
-        f"  read   course/lessons/{lesson.text.name}",
+        f"  read   course/lessons/{lesson.stem}/README.md",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  {typed(f'course check {name_for_check(exercise)}')}",
         f"  hint   {typed(f'course hint {exercise.name}')}",

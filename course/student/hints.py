@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from course.messages.wording import filled
 from course.student import progress
-from course.syllabus import HINTS, Exercise, find_lesson
+from course.syllabus import HINTS, Exercise
 from course.system.console import typed
 
 
@@ -49,8 +49,8 @@ def one_more_on_top(exercise: Exercise) -> str:
 
 def _page(exercise: Exercise, numbers: Iterable[int]) -> str:
     """Return a heading, and below it hints under their numbers."""
-    text = find_lesson(exercise.lesson).text.name
-    heading = f"{exercise.name}, {exercise.title}\n  read   course/lessons/{text}"
+    text = f"course/lessons/{exercise.lesson}/README.md"
+    heading = f"{exercise.name}, {exercise.title}\n  read   {text}"
     shown = (f"hint {n} of {len(HINTS)}\n{_wrapped(exercise.hints[n - 1])}" for n in numbers)
     return "\n\n".join([heading, *shown])
 

@@ -23,16 +23,9 @@ from course.student.exercises import (
 )
 from course.student.progress import status_of_all
 from course.syllabus import Lesson, Status, find_exercises, find_lesson
-from course.system.clone import other_clone
 from course.testing.outcomes import Wrong
 from course.testing.result import listed
 from course.testing.source import names_reached
-
-if clone := other_clone():
-    raise ImportError(
-        f"This notebook belongs to {clone}, but its kernel belongs to {root()}, so it would test "
-        f"the exercises there. Run `course open` in {clone}, or choose that clone's kernel."
-    )
 
 
 def exercises(stem: str) -> "Exercises":

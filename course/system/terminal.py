@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from shutil import get_terminal_size
 from typing import Any
 
@@ -106,7 +106,7 @@ def advance(bar: Any, n_steps: int) -> None:
 
 # --- the screen -----------------------------------------------------------------------------
 
-CLEAR, HOME, END_OF_LINE, BELOW = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
+HOME, END_OF_LINE, BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 CTRL_C = "\x03"
 MAX_WIDTH = 100
 _LONGER_KEY = re.compile(r"\x1b[\[O][^a-zA-Z~]*[a-zA-Z~]")
@@ -146,17 +146,6 @@ class Screen:
             termios.tcsetattr(0, termios.TCSADRAIN, self._settings)
         with contextlib.suppress(OSError):  # the terminal is gone
             print(flush=True)
-
-    @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
-        """Give the terminal, as it was before, to another program; what it wrote stays at first."""
-        self.__exit__()
-        sys.stdout.write(f"{CLEAR}{HOME}")
-        sys.stdout.flush()
-        try:
-            yield
-        finally:
-            self.__enter__()
 
     def pressed(self) -> str:
         """Return the keys that were pressed since the last call, without waiting for any.

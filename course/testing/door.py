@@ -125,7 +125,7 @@ class Lesson:
             self.trace.append(error)
             call.raised = True
             raise
-        kept = "a module" if isinstance(result, Ref) else [excerpt(result), excerpt(gradients)]
+        kept = "a module" if isinstance(result, Ref) else [excerpt(result), _names(gradients)]
         self.trace.append(kept)
         call.result = Handle(self, result, f"{name}(...)") if isinstance(result, Ref) else result
         call.gradients = gradients
@@ -210,8 +210,17 @@ class Handle(Function):
 
     def _inspect(self, what: str) -> Any:
         value = self.lesson.executor.inspect(self.ref, what)
-        self.lesson.trace.append(excerpt(value))
+        self.lesson.trace.append(_names(value))
         return value
+
+
+class Names(dict):
+    """What is kept of a module's tensors; their names are free."""
+
+
+def _names(value: Any) -> Any:
+    kept = excerpt(value)
+    return Names(kept) if isinstance(kept, dict) else kept
 
 
 def excerpt(value: Any, most: int = 2_000) -> Any:

@@ -235,6 +235,8 @@ def _in_plain_words(error: StudentError, exercise: str) -> str | None:
     """Return a sentence for an exception that does not say itself what to do."""
     if asks_for_input(error.message):
         return f"{exercise} asks for input, which no test can type; take the input(...) out"
+    if "BdbQuit" in error.kinds:
+        return f"{exercise} calls a debugger; to use it, run `course check {exercise}`"
     if found := re.search(
         r"Module \[(\w+)\] is missing the required \"forward\"|_forward_unimplemented\(\) got",
         error.message,

@@ -21,7 +21,6 @@ import torch
 
 from course import root
 from course.syllabus import Status, did_you_mean, lessons
-from course.system.clone import other_clone, run_in
 from course.system.console import replace_unprintable, typed
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import lift_limits
@@ -62,22 +61,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--seed", type=int, default=0, help="draw other inputs for the tests (default: 0)"
     )
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest takes stdout for itself
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator:
-    """Use the code of the clone that is tested, where this plugin comes from another one.
-
-    Raises:
-        UsageError: pytest was not started as a program, so that this cannot be done.
-    """
-    clone = other_clone(early_config.rootpath)
-    arguments = early_config.invocation_params.args
-    if clone and list(arguments) == sys.argv[1:]:
-        run_in(clone, "pytest", sys.argv[1:])
-    if clone:
-        raise pytest.UsageError(f"{root()} cannot test the exercises of {clone}")
-    return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -124,8 +107,9 @@ def draw() -> None:
 @pytest.fixture(autouse=True)
 def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
     """Give the examples in `course/lessons` a lesson's names, so that they need not import them."""
-    if request.path.parent == root() / "course" / "lessons":
-        reference = root() / "solutions" / f"{request.path.stem.partition('_')[2]}.py"
+    texts = root() / "course" / "lessons"
+    if request.path.suffix == ".md" and request.path.is_relative_to(texts):
+        reference = root() / "solutions" / f"{request.path.parent.name}.py"
         names = request.getfixturevalue("doctest_namespace")
         names.clear()
         if reference.exists():

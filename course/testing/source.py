@@ -163,17 +163,3 @@ def with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return exercises of a lesson, and those that their references call."""
     called = [one for name in names for one in _called_by_reference(lesson, name)]
     return tuple(dict.fromkeys([*names, *called]))
-
-
-def calls_debugger(source: bytes) -> set[str]:
-    """Return which definitions call `breakpoint()`, or a debugger's `set_trace()`.
-
-    "" stands for what runs when the module is loaded.
-    """
-    return {
-        getattr(statement, "name", "")
-        for statement in definitions(source)
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("breakpoint", "set_trace")
-    }

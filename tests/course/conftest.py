@@ -114,11 +114,12 @@ def _write_sources(place: Path) -> None:
     syllabus, and the solutions that a student's code must not open.
     """
     load_module(lessons()[0].module("solutions"))
-    notebooks = (ROOT / "notebooks" / "source").glob("*.py")
+    rooms = lessons()[0].room.parent
+    notebooks = rooms.glob("*/notebook.py")
     modules = (lesson.module("solutions") for lesson in lessons())
-    texts = [lessons()[0].text.with_name("README.md"), *(lesson.text for lesson in lessons())]
+    texts = [rooms / "README.md", *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
-    figures = lessons()[0].text.parent.glob("figures/*/*.*")
+    figures = rooms.glob("*/figures/*.*")
     for source in (*modules, *texts, *notebooks, *figures):
         copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

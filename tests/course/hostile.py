@@ -336,7 +336,7 @@ def reading(name: str, path: object, tells: str = CLOSED) -> None:
 
 reading("the solutions", ROOT / "solutions" / "lookup.py", "takes its answers from solutions/")
 reading("the tests", ROOT / "tests" / "test_lookup.py")
-reading("the catalogue", ROOT / "course" / "mistakes" / "lookup.py")
+reading("the catalogue", ROOT / "course" / "lessons" / "lookup" / "mistakes.txt")
 reading("its own file", ROOT / "exercises" / "lookup.py")
 reading("the users", "/etc/passwd")
 in_call(
@@ -370,7 +370,7 @@ in_call(
 )
 in_call(
     "imports the right answers that the catalogue of mistakes has",
-    "import importlib; importlib.import_module('course.mistakes.lookup')",
+    "import importlib; importlib.import_module('course.lessons.lookup.styles')",
     "No module named|PermissionError",
 )
 in_call(

@@ -191,7 +191,7 @@ def test_every_exercise_that_is_done_earns_its_points(notebook):
         for output in cell.get("outputs", [])
         if "nbgrader" in cell["metadata"] and output["output_type"] == "execute_result"
     }
-    lesson = next((one for one in lessons() if one.text.stem == notebook.stem), None)
+    lesson = next((one for one in lessons() if one.notebook.stem == notebook.stem), None)
     exercises = lesson.exercises if lesson else ()
     assert earned == {one.name: 0 if one.name in TO_DO else one.points for one in exercises}
 

@@ -17,14 +17,14 @@ from course.building import build, figures
 from course.building.notebooks import stems
 from course.cli import main
 from course.figures import Picture
-from course.figures.texts import measured
+from course.figures.measured import measured
 from course.figures.words import TEXT as LEGIBLE
 from course.student import backups
 from course.syllabus import find_lesson, lessons
 
 BEGIN, END = build.MISTAKES
 HEAD = "".join(build.HEAD)
-TEXT = "course/lessons/5_rope.md"
+TEXT = "course/lessons/rope/README.md"
 DRIFTED = (
     f"the head, alt texts or common mistakes in {TEXT} are not those of syllabus, figures and "
     "catalogue"
@@ -99,12 +99,12 @@ def test_force_keeps_every_byte_of_what_it_replaces(built):
     ("name", "data", "sentence"),
     [
         (
-            "notebooks/source/5_rope.py",
+            "course/lessons/rope/notebook.py",
             b'# %% [markdown] answer="why"\n# Why?\n',
             "has an answer without",
         ),
-        ("course/lessons/5_rope.md", None, "is missing$"),
-        ("course/lessons/5_rope.md", b"\xff", "'utf-8' codec can't decode"),
+        ("course/lessons/rope/README.md", None, "is missing$"),
+        ("course/lessons/rope/README.md", b"\xff", "'utf-8' codec can't decode"),
     ],
 )
 def test_a_source_that_cannot_be_used_is_one_sentence(repository, name, data, sentence):
@@ -196,12 +196,12 @@ def test_wrong_markers_are_one_sentence_and_nothing_is_written(repository, marke
 
 
 def test_every_head_leads_to_the_lessons_before_and_after():
-    following = [lesson.text.name for lesson in lessons()[1:]] + ["README.md"]
-    before = ["README.md"] + [lesson.text.name for lesson in lessons()[:-1]]
+    texts = [f"../{lesson.stem}/README.md" for lesson in lessons()]
+    following, before = [*texts[1:], "../README.md"], ["../README.md", *texts[:-1]]
     for lesson, earlier, later in zip(lessons(), before, following, strict=True):
         head = lesson.text.read_text(encoding="utf-8").partition(build.HEAD[1])[0]
         assert f"\n# {lesson.number}. {lesson.title}\n" in head
-        assert re.findall(r"\]\((\w+\.md)\)", head) == [earlier, later]
+        assert re.findall(r"\]\((\S+\.md)\)", head) == [earlier, later]
         assert f"exercises/{lesson.stem}.py" in head and f"tests/{lesson.tests.name}" in head
 
 
@@ -219,24 +219,27 @@ def test_a_head_and_a_row_that_drifted_are_written_again(built):
 def test_the_question_of_a_lesson_is_its_first_heading(repository):
     contents = (repository / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
     replace(repository / TEXT, "\n## Can a token", "\n## Could a token")
-    row = "| [Rotate queries and keys](5_rope.md) | `rope` | Could a token "
+    row = "| [Rotate queries and keys](rope/README.md) | `rope` | Could a token "
     assert row in build.with_contents(contents)
     replace(repository / TEXT, "\n## Could", "\n### Could")
-    with pytest.raises(ValueError, match=r"5_rope\.md"):
+    with pytest.raises(ValueError, match=r"rope/README\.md"):
         build.with_contents(contents)
 
 
 # --- figures of the texts -------------------------------------------------------------------
 
-LOOKUP, FIGURE = "course/lessons/1_lookup.md", "course/lessons/figures/lookup/bytes_of_a_batch.svg"
-DRAWN_IN = "course/figures/texts/lookup.py"
+LOOKUP, FIGURE = (
+    "course/lessons/lookup/README.md",
+    "course/lessons/lookup/figures/bytes_of_a_batch.svg",
+)
+DRAWN_IN = "course/lessons/lookup/figures.py"
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws it"
 
 
 @each_lesson
 def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson, figures_of):
     for name, picture in figures_of(lesson.stem).items():
-        svg = lesson.text.parent / "figures" / lesson.stem / f"{name}.svg"
+        svg = lesson.room / "figures" / f"{name}.svg"
         assert svg.stat().st_size <= 100_000, name
         text = svg.read_text(encoding="utf-8")
         assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg" role="img" width="700"')
@@ -330,12 +333,12 @@ def test_a_figure_is_drawn_anew_where_it_shows_something_else_and_not_for_other_
 
 def test_an_alt_text_is_written_into_the_text_and_escaped():
     drawn = {"a": Picture(1, "W[ids], _so_")}
-    once = figures.with_alts("![](figures/lookup/a.svg)", "lookup", drawn)
-    assert once == r"![W\[ids\], \_so\_](figures/lookup/a.svg)"
+    once = figures.with_alts("![](figures/a.svg)", "lookup", drawn)
+    assert once == r"![W\[ids\], \_so\_](figures/a.svg)"
     assert figures.with_alts(once, "lookup", drawn) == once
     with pytest.raises(ValueError, match=f"^shows .*/b.svg, which {DRAWN_IN} does not draw$"):
-        figures.with_alts("![](figures/lookup/b.svg)", "lookup", drawn)
-    with pytest.raises(ValueError, match=r"it needs the line !\[\]\(figures/lookup/a.svg\)$"):
+        figures.with_alts("![](figures/b.svg)", "lookup", drawn)
+    with pytest.raises(ValueError, match=r"it needs the line !\[\]\(figures/a.svg\)$"):
         figures.with_alts("", "lookup", drawn)
 
 
@@ -355,10 +358,10 @@ def test_a_figure_that_cannot_be_drawn_is_one_sentence(lookup):
     ],
 )
 def test_measured_numbers_that_cannot_be_used_are_one_sentence(repository, data, sentence):
-    folder = repository / "course" / "lessons" / "figures" / "lookup"
+    folder = repository / "course" / "lessons" / "lookup" / "figures"
     if data is not None:
         (folder / "loss.json").write_text(data, encoding="utf-8")
-    with pytest.raises(ValueError, match=f"^course/lessons/figures/lookup/{sentence}"):
+    with pytest.raises(ValueError, match=f"^course/lessons/lookup/figures/{sentence}"):
         measured("lookup", "loss")
 
 

@@ -1,8 +1,10 @@
 """Exercises as cards in the texts, and the texts as pages that know what has passed."""
 
+import os
 import re
 import webbrowser
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -86,16 +88,17 @@ def opened(monkeypatch):
 
 def test_all_texts_are_pages_and_no_link_between_them_is_broken():
     folder = local.write_texts({})
-    pages = {path.name: Links(path) for path in folder.glob("*.html")}
-    assert {lesson.text.stem + ".html" for lesson in lessons()} <= pages.keys()
-    for name, page in pages.items():
+    pages = {path: Links(path) for path in folder.rglob("*.html")}
+    assert {folder / lesson.stem / "README.html" for lesson in lessons()} <= pages.keys()
+    for file, page in pages.items():
         for link in page.links:
             path, _, place = unquote(link).partition("#")
             if not re.match(r"https?:", link):
-                assert (folder / path).exists(), f"{name}: {link}"
-                if (path or name) in pages:
-                    assert place in pages[path or name].places, f"{name}: {link}"
-    text = (folder / "5_rope.html").read_text(encoding="utf-8")
+                led_to = Path(os.path.normpath(file.parent / path)) if path else file
+                assert led_to.exists(), f"{file}: {link}"
+                if led_to in pages:
+                    assert place in pages[led_to].places, f"{file}: {link}"
+    text = (folder / "rope" / "README.html").read_text(encoding="utf-8")
     assert text.count("<math") > 50 and "$$" not in text and len(text) < 500_000
 
 
@@ -103,13 +106,13 @@ def test_open_text_opens_the_page_at_the_exercise(root, opened):
     ran = CliRunner().invoke(cli.main, ["open", "text", "rotate_half"])
     assert ran.exit_code == 0, ran.output
     (address,) = opened
-    assert address.endswith("5_rope.html#write-rotate-half") and address in ran.output
-    page = root / ".course" / "texts" / "5_rope.html"
+    assert address.endswith("rope/README.html#write-rotate-half") and address in ran.output
+    page = root / ".course" / "texts" / "rope" / "README.html"
     assert page.read_text(encoding="utf-8").count("✓ passed") == 1
     CliRunner().invoke(cli.main, ["open", "text"])  # what is next
     assert opened[1].endswith(f"#write-{lessons()[0].exercises[0].name}")
     CliRunner().invoke(cli.main, ["open", "text", "3"])
-    assert opened[2].endswith("3_learned.html")
+    assert opened[2].endswith("learned/README.html")
 
 
 def test_a_text_that_cannot_be_opened_is_one_sentence(root, opened):
@@ -137,7 +140,7 @@ def test_a_command_is_copied_and_the_page_fits_its_window(chromium, theme, width
     page, asked = context.new_page(), []
     page.set_default_timeout(180_000)
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{(folder / '5_rope.html').as_uri()}#write-rotate-half")
+    page.goto(f"{(folder / 'rope' / 'README.html').as_uri()}#write-rotate-half")
     card = page.locator(".exercise", has=page.locator("#write-rotate-half"))
     assert card.is_visible() and "✓ passed" in card.inner_text()
     card.get_by_role("button", name="copy").click()

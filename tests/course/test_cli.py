@@ -217,7 +217,7 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
     [
         (["rope"], "5_rope"),
         (["Rotate_Half"], "5_rope"),
-        *(([str(lesson.number)], lesson.text.stem) for lesson in lessons()),
+        *(([str(lesson.number)], lesson.notebook.stem) for lesson in lessons()),
         *(([short], stem) for short, stem in UNGRADED.items()),
         *(([stem], stem) for stem in UNGRADED.values()),
         ([], "3_learned"),

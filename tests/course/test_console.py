@@ -79,10 +79,10 @@ def test_what_a_console_cannot_show_is_written_in_other_letters(monkeypatch, enc
 
 def test_no_letter_that_a_student_reads_becomes_a_question_mark():
     """In a console that knows 256 letters; the marks of a status are for pages only."""
-    read = ["syllabus.toml", "lessons/*.md", "mistakes/*.py", "testing/*.py", "messages/*.py"]
-    read += ["cli/**/*.py", "student/**/*.py"]
+    read = ["lessons/**/*.md", "lessons/**/*.t*", "testing/*.py", "messages/*.py"]
+    read += ["mistakes/*.py", "lessons/*/styles.py", "cli/**/*.py", "student/**/*.py"]
     files = [path for pattern in read for path in (root() / "course").glob(pattern)]
-    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
     for lesson in lessons():
         tree = ast.parse(lesson.tests.read_text(encoding="utf-8"))
         tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

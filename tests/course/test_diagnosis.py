@@ -18,6 +18,7 @@ from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, reference_text
 from course.syllabus import Status, find_lesson
 from course.testing.case import by_exercise, collect
+from course.testing.door import Names
 from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.loading import load_module
@@ -337,7 +338,7 @@ def test_an_edit_that_no_longer_applies_is_no_known_mistake(cases, monkeypatch):
     monkeypatch.setattr(variant, "reference_text", lambda *_: text)
     assert 0 < len(KnownMistakes(mine, seed=0).singles) < n_known
     one = next(one for one in mistakes("rope") if "-x2" in str(one.variant.edits))
-    with pytest.raises(EditError, match=r"^course/mistakes/rope.py:\d+: .* nowhere"):
+    with pytest.raises(EditError, match=r"^course/lessons/rope/mistakes.txt:\d+: .* nowhere"):
         _ = one.variant.text
 
 
@@ -365,6 +366,14 @@ def test_infinity_is_no_number_in_another_precision():
     assert same_values(math.inf, math.inf)
     assert not same_values(math.inf, 3.0)
     assert not same_values(3.0, math.inf)
+
+
+def test_names_count_in_what_a_function_returns_and_not_in_a_module():
+    ours, theirs = {"blocks.1.norm": torch.ones(2)}, {"blocks.10.norm": torch.ones(2)}
+    assert same_values(ours, dict(ours))
+    assert not same_values(ours, theirs)
+    assert same_values(Names(ours), Names(theirs))
+    assert not same_values(Names(ours), Names({"norm": torch.ones(2)}))
 
 
 @pytest.mark.parametrize("arguments", [["rop"], ["longer", "ntk_base"], ["rope", "nosuch"]])

@@ -12,12 +12,13 @@ from course.cli import main
 from course.syllabus import lessons
 
 READ = [
-    *("course/*.toml", "course/mistakes/*", "course/lessons/*.md"),
-    *("solutions/*.py", "notebooks/source/*.py", "tests/test_*.py"),
+    *("course/lessons/*.toml", "course/lessons/*/mistakes.txt", "course/lessons/*/README.md"),
+    *("solutions/*.py", "course/lessons/*/notebook.py", "tests/test_*.py"),
 ]
-SYLLABUS, SOLUTION, TESTS = "course/syllabus.toml", "solutions/rope.py", "tests/test_rope.py"
-CATALOGUE, TEXT = "course/mistakes/rope.py", "course/lessons/5_rope.md"
-NOTEBOOK = "notebooks/source/5_rope.py"
+SYLLABUS = "course/lessons/syllabus.toml"
+SOLUTION, TESTS = "solutions/rope.py", "tests/test_rope.py"
+CATALOGUE, TEXT = "course/lessons/rope/mistakes.txt", "course/lessons/rope/README.md"
+NOTEBOOK = "course/lessons/rope/notebook.py"
 MINUTES = r'("rotate_half", points = \d+, )minutes'
 
 
@@ -71,9 +72,9 @@ def test_nothing_lacks_in_any_lesson():
         (TESTS, r'@exercise\("rotate_half"\)\n', "", 'a class below @exercise("rotate_half")'),
         (TESTS, r'@exercise\("rotate_half"', '@exercise("rotate"', "of rotate,"),
         (TESTS, r"(class TestNtkBase:\n).*?(?=    def test_one_pair)", r"\1", "about in"),
-        (CATALOGUE, r"\nmistake\(", "\nother(", "rotate_half lacks mistakes in"),
-        (CATALOGUE, r"    common=True,\n", "", "rotate_half lacks mistakes with common=True in"),
-        (CATALOGUE, r"@?alternative(\(|\n)", r"other\1", "rotate_half lacks alternatives in"),
+        (CATALOGUE, r"\n! ", "\n# ", "rotate_half lacks mistakes (!) in"),
+        (CATALOGUE, r"    \* ", "    ", "rotate_half lacks common mistakes (*) in"),
+        (CATALOGUE, r"\n\+ ", "\n# ", "rotate_half lacks alternatives (+) in"),
         (TEXT, r"\n## ", "\n# ", "rope lacks its question"),
         (NOTEBOOK, r"figures\.", "", "rope lacks a figure "),
         (NOTEBOOK, r"prediction", "", "rope lacks guesses in"),
@@ -94,7 +95,7 @@ def test_a_file_that_lacks_is_named(copy, path):
 
 def test_an_exercise_without_known_mistakes_is_named_and_lacks_nothing(copy):
     before = without_mistakes("rope")
-    edit(copy / CATALOGUE, r'mistake, [^\n]*\("rotate_half".*?(?=\nmistake, )')
+    edit(copy / CATALOGUE, r"== rotate_half\n.*?(?=\n== )")
     assert lacks("rope") == []
     [said] = [one for one in without_mistakes("rope") if one not in before]
     assert said.startswith("rotate_half ") and CATALOGUE in said
@@ -116,4 +117,4 @@ def test_the_command_ends_with_1_if_anything_lacks(copy):
     status, said = doctor("roap")
     assert (status, said.startswith("Error: ") and '"roap"' in said) == (1, True)
     edit(copy / SYLLABUS, r'stem = "rope"', 'stem = "rope')
-    assert "course/syllabus.toml cannot be read" in doctor()[1]
+    assert "course/lessons/syllabus.toml cannot be read" in doctor()[1]

@@ -475,7 +475,13 @@ def test_shell_script_works_from_anywhere_or_says_what_it_lacks(tmp_path):
     (cwd / "course" / "__init__.py").write_text("raise ImportError('wrong one')", "utf-8")
     for package in ("cli", "data", "system"):
         shutil.copytree(course.ROOT / "course" / package, root / "course" / package)
-    for name in ("course/__init__.py", "course/syllabus.py", "course/syllabus.toml", "datasets.sh"):
+    for name in (
+        "course/__init__.py",
+        "course/syllabus.py",
+        "course/lessons/syllabus.toml",
+        "datasets.sh",
+    ):
+        (root / name).parent.mkdir(exist_ok=True)
         shutil.copy(course.ROOT / name, root / name)
     write_table(root / "course/data/sources.toml", dataset("http://127.0.0.1:9/p"))
     (cwd / "my mirrör").mkdir()

@@ -11,28 +11,23 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from click.testing import CliRunner
 from test_llama_experiment import write_toy
 
 from course.building.notebooks import LAB, SHOOT_OUT, notebook_from, source_of
-from course.cli import main
 from course.data.corpus import Corpus
 from course.data.kingdom import kingdom_text
 from course.data.published import FILE, open_smollm2
 from course.experiments import (
-    cached,
     gpt,
     llama,
     llama_far,
     llama_mine,
     positions,
-    real_words,
     tasks,
     training,
 )
 from course.experiments.character_gpt import Size
 from course.experiments.training import QUICK, Settings
-from course.experiments.word_comparison import nearest_words
 from course.lab.positions import EXERCISES, claims_on, numbers_of
 from course.lab.training import SIZE
 from course.mistakes import alternatives
@@ -286,7 +281,7 @@ def style(request, monkeypatch, tmp_path):
     monkeypatch.setattr(exercises, "stubs_in", lambda *_: set())
     monkeypatch.setattr(exercises, "status_of_all", lambda: dict.fromkeys(names, PASSED))
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    for module in (training, positions, cached, gpt):
+    for module in (training, positions, gpt):
         monkeypatch.setattr(module, "kept_in", lambda experiment: tmp_path / experiment)
     monkeypatch.setattr(training, "N_EVALUATED", 256)
     monkeypatch.setattr(gpt, "N_TEXTS", 1)
@@ -325,15 +320,6 @@ def test_tasks_are_trained_and_asked(style, monkeypatch, tmp_path):
         tasks.result_of(tasks.Job("back", scheme, 0), tmp_path)
 
 
-def test_a_checkpoint_is_converted_and_read_with_a_cache(style, monkeypatch):
-    skip_unless_it_differs_in(EARLIER, style)
-    for _ in "made", "kept":
-        published = cached.checkpoint(TINY, TEXT)
-    for new_reader in cached.ways_to_read(published).values():
-        assert cached.loss_after_prompt(new_reader, published.held_out_ids, 1) > 0
-    assert cached.with_and_without_cache(published).largest < 1e-3
-
-
 def test_a_gpt_is_trained_put_down_taken_up_and_writes(style):
     corpus = Corpus("kingdom", TEXT)
     for way in (gpt.WITH, gpt.WITHOUT):
@@ -365,24 +351,7 @@ def test_the_figures_draw_it_as_the_reference(style):
         assert not any(broken for _, broken in claims_on(scene, own, right))
 
 
-def test_words_have_neighbors_and_answers(style, tmp_path):
-    skip_unless_it_differs_in(["skipgram"], style)
-    words = real_words.words_of(kingdom_text(400))
-    rows = torch.randn(len(words.words), 50)
-    assert len(nearest_words(words, rows, "dog")) == 5
-    lines = (
-        " ".join([word, *map(str, row)])
-        for word, row in zip(words.words, rows.tolist(), strict=True)
-    )
-    (tmp_path / "glove.6B.50d.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    questions = tmp_path / "questions-words.txt"
-    questions.write_text(": all\nman dog woman cat\n", encoding="utf-8")
-    ran = CliRunner().invoke(main, ["experiment", "analogies"])
-    assert ran.exit_code == 0 and "the same answer in 1 of 1" in " ".join(ran.output.split())
-    assert "your own" in ran.output
-
-
-NOTEBOOKS = [*(lesson.text.stem for lesson in lessons()), LAB, SHOOT_OUT]
+NOTEBOOKS = [*(lesson.notebook.stem for lesson in lessons()), LAB, SHOOT_OUT]
 SHORTER = {"epochs=10": "epochs=1", "(20,)": "(1,)", "[20]": "[1]", "steps=300": "steps=2"}
 """What makes a notebook's training short."""
 

@@ -1,11 +1,7 @@
 """The experiments: what they train is what they say, and nothing is computed twice."""
 
 import dataclasses
-import functools
-import lzma
-import random
 import re
-import shutil
 
 import pytest
 import torch
@@ -13,16 +9,14 @@ import torch.nn.functional as F
 from click.testing import CliRunner
 
 from course.cli import main
-from course.data.glove import WordVectors, open_glove
 from course.data.kingdom import kingdom_text
-from course.experiments import analogies, block_skipgram, cached, positions, training
+from course.experiments import block_skipgram, positions, training
 from course.experiments.block_skipgram import train_in_blocks
 from course.experiments.character_gpt import ALWAYS, CharacterGPT, Size
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Settings, Training
 from course.experiments.twins import share_of_twins_found, with_twins
 from course.schemes import LONGEST, SCHEMES
-from course.student.exercises import passing_exercises
 
 SMALL = Settings(Size(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01)
 TEXT = kingdom_text()[:8000]
@@ -189,185 +183,6 @@ def test_every_scheme_is_offered_and_told_in_the_help():
     told = CliRunner().invoke(main, ["experiment", "positions", "--help"]).output
     for name, scheme in SCHEMES.items():
         assert re.search(rf"\n +{name} +{re.escape(scheme.sentence[:20])}", told), told
-
-
-# --- a checkpoint and a cache -------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def published():
-    """A checkpoint of the other layout, barely trained, whose blocks do something."""
-    done = Training("rope", SMALL, TEXT)
-    done.model = model("rope")
-    done.model.tokens = type(done.model.tokens)(done.tokenizer.vocab_size, 16)
-    done.model.turned = cached.InterleavedRope(8)
-    return done
-
-
-def read_in_pieces(reader, ids, lengths):
-    return torch.cat([reader.read(piece) for piece in ids.split(lengths, dim=1)], dim=1)
-
-
-@pytest.mark.parametrize("lengths", [[20], [1] * 20, [7, 1, 1, 8, 3]])
-def test_with_a_cache_a_text_is_read_as_if_there_were_none(published, lengths):
-    ids = published.held_out_ids[:40].view(2, 20)
-    for way in "as published", "converted":
-        reader = cached.ways_to_read(published)[way]()
-        whole = reader.model(ids)
-        torch.testing.assert_close(read_in_pieces(reader, ids, lengths), whole)
-
-
-def test_only_a_checkpoint_that_is_converted_gives_what_was_published(published):
-    ids = published.held_out_ids[:40].view(2, 20)
-    ways = cached.ways_to_read(published)
-    read = {way: read_in_pieces(new_reader(), ids, 10) for way, new_reader in ways.items()}
-    wanted = read.pop("as published")
-    torch.testing.assert_close(read.pop("converted"), wanted, rtol=1e-4, atol=1e-4)
-    assert set(read) == {"not converted", "as one head", "offset forgotten"}
-    for logits in read.values():
-        assert (logits[:, 10:] - wanted[:, 10:]).abs().max() > 0.01
-    forgotten = read["offset forgotten"]  # shows after the prompt only
-    torch.testing.assert_close(forgotten[:, :10], wanted[:, :10], rtol=1e-4, atol=1e-4)
-
-
-def test_the_same_is_written_with_a_cache_and_without(published):
-    new_reader = cached.ways_to_read(published)["converted"]
-    prompt = published.held_out_ids[:9]
-    written, logits, _ = cached.written(new_reader(), prompt, 50)
-    again, other_logits, _ = cached.written(new_reader().model, prompt, 50)
-    assert written == again and len(set(written)) > 5
-    torch.testing.assert_close(logits, other_logits, rtol=1e-4, atol=1e-4)
-
-
-def test_the_loss_after_a_prompt_is_that_of_whole_windows(published):
-    ids, new_reader = published.held_out_ids, cached.ways_to_read(published)["converted"]
-    starts = torch.linspace(0, len(ids) - 65, 5).long()
-    windows = ids[starts[:, None] + torch.arange(65)]
-    logits = new_reader().model(windows[:, :64])[:, 31:]
-    wanted = F.cross_entropy(logits.flatten(0, 1), windows[:, 32:].flatten()).item()
-    assert cached.loss_after_prompt(new_reader, ids, 5) == pytest.approx(wanted, abs=1e-4)
-
-
-def test_the_command_reads_a_checkpoint_rightly_and_wrongly(folder, monkeypatch):
-    monkeypatch.setattr(cached, "kept_in", lambda experiment: folder)
-    monkeypatch.setattr(training, "QUICK", SMALL)
-    ran = CliRunner().invoke(main, ["experiment", "cache", "--seed", "2"])
-    assert ran.exit_code == 0, ran.output
-    rows = dict(re.findall(r"^(\w[\w ]+?)  +(\d\.\d\d) ", ran.output, re.MULTILINE))
-    assert rows["as published"] == rows["converted"]
-    assert len(rows) == 5
-    assert "224 more characters" in ran.output and "both are the same" in ran.output
-    assert "Borrowed" in ran.output or "your own code" in ran.output
-
-
-# --- analogies ----------------------------------------------------------------------------------
-
-QUESTIONS = """: family
-man king woman queen
-MAN woman king Queen
-man king woman man
-: capitals of places
-athens greece rome italy
-man king woman king
-"""
-
-
-@pytest.fixture
-def few_words(tmp_path, monkeypatch):
-    """A folder with made-up vectors of 50 numbers, and some questions."""
-    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    rows = {"man": [1, 0, 0], "king": [1, 1, 0], "woman": [1, 0, 1], "queen": [1, 1, 1]}
-    rows |= {"frog": [-1, 0, 0], "rome": [0, 1, -1]}
-    lines = [" ".join(map(str, [word, *row, *[0] * 47])) for word, row in rows.items()]
-    (tmp_path / "glove.6B.50d.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (tmp_path / "questions-words.txt").write_text(QUESTIONS, encoding="utf-8")
-    return tmp_path
-
-
-def fails_with(sentence, *options):
-    ran = CliRunner().invoke(main, ["experiment", "analogies", *options])
-    assert isinstance(ran.exception, SystemExit) and ran.exit_code == 1
-    assert sentence in ran.output and ran.output.count("\n") == 1
-    return ran.output
-
-
-@pytest.mark.parametrize("block", [1, 2, 1024])
-def test_answers_in_blocks_are_those_of_analogy(block, monkeypatch):
-    monkeypatch.setattr(analogies, "QUESTIONS_AT_ONCE", 2 * block)
-    monkeypatch.setattr(analogies, "ROWS_AT_ONCE", 3 * block)
-    vectors = torch.randn(30, 5, generator=torch.Generator().manual_seed(0)).numpy()
-    words = [f"w{row}" for row in range(30)]
-    glove = WordVectors("".join(f"{word}\n" for word in words).encode(), vectors)
-    draw = random.Random(0)
-    asked = {"some": [draw.choices(words, k=4) for _ in range(40)], "none": []}
-    answers = analogies.answer_all(asked, glove)
-    units, analogy = F.normalize(glove.tensor(), dim=1), passing_exercises("skipgram").analogy
-    for row, best, unruly in zip(
-        answers["some"].questions, answers["some"].best, answers["some"].unruly, strict=True
-    ):
-        a, b, c, _ = row.tolist()
-        assert best == analogy(a, b, c, glove.tensor(), top_k=1)[0]
-        assert unruly == (units @ (units[b] - units[a] + units[c])).argmax()
-    assert answers["some"].questions.shape == (40, 4) and len(answers["none"].best) == 0
-    assert analogies.n_agreed(answers, glove, analogy) == 1
-
-
-def test_the_command_answers_by_section_and_in_total(few_words):
-    ran = CliRunner().invoke(main, ["experiment", "analogies"])
-    assert ran.exit_code == 0, ran.output
-    rows = {line.split("  ")[0]: line.split()[-5:] for line in ran.output.splitlines() if line}
-    assert rows["family"][:2] == ["3", "2"]
-    assert rows["capitals of places"][:2] == ["1", "0"]
-    assert rows["in total"][:3] == ["4", "2", "50.00%"]
-    assert "Skipped 1 question with" in ran.output
-    assert "the same answer in 2 of 2" in ran.output
-    fewer = CliRunner().invoke(main, ["experiment", "analogies", "--words", "4"])
-    assert fewer.exit_code == 0
-    assert "4 words from glove" in fewer.output
-    fails_with("there must be four words or more to choose from; got 3", "--words", "3")
-
-
-@pytest.mark.parametrize(
-    ("questions", "sentence"),
-    [
-        (None, "mine.txt is missing"),
-        (b"", "mine.txt is empty"),
-        (b": family\n", "has no question"),
-        (b"man king woman queen\n", "line 1: "),
-        (b": family\nman king woman\n", "line 2: must be four words"),
-        (b": family\n\xff\n", "line 2: the byte 0xff is not UTF-8"),
-        (b": family\na b c d\n", "none of the questions"),
-    ],
-)
-def test_questions_that_cannot_be_asked_are_one_sentence(few_words, golden, questions, sentence):
-    path = few_words / "mine.txt"
-    if questions is not None:
-        path.write_bytes(questions)
-    said = fails_with(sentence, str(path))
-    golden("questions that cannot be asked", {repr(questions): said.replace(f"{few_words}/", "")})
-
-
-def test_without_vectors_a_sentence_says_how_to_fetch_them(few_words):
-    (few_words / "glove.6B.50d.txt").unlink()
-    fails_with("glove.6B.50d.txt is missing; fetch it with: course data glove")
-
-
-@pytest.mark.slow
-def test_google_s_questions_and_the_real_vectors_give_the_figures_of_the_text(real_data, tmp_path):
-    packed = real_data / "glove.6B.50d.txt.xz"
-    with lzma.open(packed) as source, open(tmp_path / "glove.6B.50d.txt", "wb") as target:
-        shutil.copyfileobj(source, target)
-    questions = str(real_data / "questions-words.txt")
-    run = functools.partial(CliRunner().invoke, env={"COURSE_DATA": str(tmp_path)})
-    whole = run(main, ["experiment", "analogies", questions]).output
-    assert re.search(r"in total +19,544 +9,033 +46\.22% +5,947 +30\.43%", whole), whole
-    assert re.search(r"family +506 +349 ", whole)
-    assert "42.54%" in whole and " 5.00%" in whole
-    frequent = run(main, ["experiment", "analogies", questions, "--words", "20000"]).output
-    assert re.search(r"in total +12,042 +6,268 +52\.05% ", frequent), frequent
-    vectors = open_glove(50, tmp_path)
-    assert len(vectors) == len(vectors.index) == 400_000
-    assert (vectors.index["null"], "<unk>" in vectors) == (24_207, False)
 
 
 # --- skip-gram in blocks ------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     course = ROOT / "course"
     starts = [
-        *(course / "grading" / "judge" / "judge.py", course / "mistakes" / "rope.py"),
+        *(course / "grading" / "judge" / "judge.py", course / "lessons" / "rope" / "styles.py"),
         *(course / "grading" / "sandbox" / "fork_server.py", course / "testing" / "plugin.py"),
     ]
     imported = {Path(file) for file in run.stdout.splitlines()}
@@ -204,10 +204,11 @@ def keys() -> dict[str, str]:
         ("course/building/build.py", set()),
         ("course/grading/published.py", set()),
         ("course/grading/reports/overview.py", set()),
-        ("course/lessons/5_rope.md", set()),
+        ("course/lessons/rope/README.md", set()),
         ("tests/test_rope.py", {"rope"}),
         ("solutions/rope.py", {"rope", "longer", "gpt", "llama"}),  # those build on it
-        ("course/mistakes/rope.py", {"rope"}),
+        ("course/lessons/rope/mistakes.txt", {"rope"}),
+        ("course/lessons/rope/styles.py", {"rope"}),
         ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
         ("course/grading/sandbox/worker.py", {lesson.stem for lesson in lessons()}),
     ],
@@ -222,7 +223,7 @@ def test_a_result_is_outdated_by_what_decides_about_it_alone(course_copy, file, 
 
 def test_points_of_a_lesson_outdate_it_alone(course_copy):
     before = keys()
-    syllabus = course_copy / "course" / "syllabus.toml"
+    syllabus = course_copy / "course" / "lessons" / "syllabus.toml"
     text = syllabus.read_text(encoding="utf-8")
     new, count = re.subn(r'("rotate_half", points = )\d+', r"\g<1>99", text)
     assert count == 1

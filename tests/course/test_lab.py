@@ -287,7 +287,7 @@ def test_no_module_of_a_student_runs_in_this_process(student, tmp_path):
 
 @pytest.fixture
 def opened(chromium, student):
-    """`opened("5_rope", rope=BACKWARDS)`: the page of a student; nothing may go wrong on it."""
+    """`opened("rope", rope=BACKWARDS)`: the page of a student; nothing may go wrong on it."""
     contexts, troubles = [], []
 
     def open_page(stem, **modules):
@@ -299,7 +299,7 @@ def opened(chromium, student):
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text))
         page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
-        page.goto((local.write_texts({}) / f"{stem}.html").as_uri())
+        page.goto((local.write_texts({}) / stem / "README.html").as_uri())
         page.locator(".lab svg").first.wait_for()
         return page
 
@@ -337,7 +337,7 @@ def press(page, name, key):
 
 @pytest.mark.browser
 def test_a_backwards_turn_turns_backwards_and_its_sentence_comes_first(opened, changed):
-    page = opened("5_rope", rope=BACKWARDS)
+    page = opened("rope", rope=BACKWARDS)
     wrong, right = changed("rope", BACKWARDS), reference("rope")
     for look, name, position in (("query", "query", 20), ("key", "key", 12)):
         for numbers, pale in ((wrong, False), (right, True)):
@@ -360,11 +360,11 @@ def test_a_backwards_turn_turns_backwards_and_its_sentence_comes_first(opened, c
 
 @pytest.mark.browser
 def test_right_functions_are_drawn_where_the_reference_is_and_marked(opened):
-    page = opened("5_rope", **dict.fromkeys(STEMS, AS_IT_IS))
-    for stem, look in (("5_rope", "query"), ("4_sinusoidal", "where"), ("7_longer", "where")):
-        page.goto(re.sub(r"[^/]+$", f"{stem}.html", page.url))
+    page = opened("rope", **dict.fromkeys(STEMS, AS_IT_IS))
+    for stem, look in (("rope", "query"), ("sinusoidal", "where"), ("longer", "where")):
+        page.goto(re.sub(r"\w+/README.html$", f"{stem}/README.html", page.url))
         page.locator(".lab svg").first.wait_for()
-        own_hands = hands_of(page, look) + (hands_of(page, "wrong") if stem == "7_longer" else [])
+        own_hands = hands_of(page, look) + (hands_of(page, "wrong") if stem == "longer" else [])
         pale = hands_of(page, look, pale=True)
         assert sorted(own_hands) == pytest.approx(sorted(pale), abs=2e-3) and len(pale) >= 4
         mark, drawn = says(page)
@@ -375,18 +375,18 @@ def test_right_functions_are_drawn_where_the_reference_is_and_marked(opened):
 @pytest.mark.browser
 def test_each_scene_draws_what_is_wrong_or_says_why_it_does_not(opened, changed):
     """A wrong base, one that never ends, and one that raises, in one folder."""
-    page = opened("4_sinusoidal", sinusoidal=WRONG_BASE, learned=LOOPS, longer=RAISES)
+    page = opened("sinusoidal", sinusoidal=WRONG_BASE, learned=LOOPS, longer=RAISES)
     hands = changed("clock", WRONG_BASE)["hands"]
     want = [angle(hands[20].tolist(), pair) for pair in range(4)]
     assert hands_of(page, "where") == pytest.approx(want, abs=1e-3)
     assert "inverse_frequencies" in says(page)[0] and "10.2" in says(page)[1]
-    for stem, sentence in (("3_learned", "didn't finish"), ("7_longer", "trained_lengths")):
-        page.goto(re.sub(r"[^/]+$", f"{stem}.html", page.url))
+    for stem, sentence in (("learned", "didn't finish"), ("longer", "trained_lengths")):
+        page.goto(re.sub(r"\w+/README.html$", f"{stem}/README.html", page.url))
         page.locator(".lab svg").first.wait_for()
         mark, drawn = says(page)
         assert mark.startswith("✗") and sentence in mark and "the reference" in drawn
         assert page.locator(".lab .ghost").count() == 0
-    page.goto(re.sub(r"[^/]+$", "5_rope.html", page.url))
+    page.goto(re.sub(r"\w+/README.html$", "rope/README.html", page.url))
     page.locator(".lab svg").first.wait_for()
     assert says(page) == [] and page.locator(".lab .ghost").count() == 0  # nothing is written
 
@@ -394,7 +394,7 @@ def test_each_scene_draws_what_is_wrong_or_says_why_it_does_not(opened, changed)
 @pytest.mark.browser
 def test_own_rows_are_added_to_the_word(opened):
     reverse = ("return self.weight[:seq_len]", "return self.weight[:seq_len].flip(0)")
-    page = opened("3_learned", learned=reverse)
+    page = opened("learned", learned=reverse)
     table = unpacked(committed()["learned"]["positions"])
     heights = page.evaluate(
         """() => [...document.querySelectorAll(".lab rect.filled.where")]

@@ -20,15 +20,15 @@ from course.syllabus import find_lesson, lessons
 from course.testing.loading import load_module
 
 SCENES = {
-    "1_lookup": "lookup",
-    "2_permutation": "permutation",
-    "3_learned": "learned",
-    "4_sinusoidal": "clock",
-    "5_rope": "rope",
-    "6_skipgram": "skipgram",
-    "7_longer": "longer",
-    "8_gpt": "heads",
-    "9_llama": "llama",
+    "lookup": "lookup",
+    "permutation": "permutation",
+    "learned": "learned",
+    "sinusoidal": "clock",
+    "rope": "rope",
+    "skipgram": "skipgram",
+    "longer": "longer",
+    "gpt": "heads",
+    "llama": "llama",
 }
 """The page of a text -> the scene at its top."""
 
@@ -47,7 +47,7 @@ def solved(stem):
 def test_each_lesson_opens_with_its_scene_around_a_picture():
     for lesson in lessons():
         opening, *_ = lesson.text.read_text(encoding="utf-8").partition("**You will be able to**")
-        scene = SCENES[lesson.text.stem]
+        scene = SCENES[lesson.stem]
         block = rf'\n<course-lab scene="{scene}">\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n'
         assert re.search(block, opening), lesson.text.name
 
@@ -69,7 +69,7 @@ def pages():
 
 @pytest.fixture
 def opened(chromium, pages):
-    """`opened("5_rope")`: the page, without motion; nothing may go wrong on it."""
+    """`opened("rope")`: the page, without motion; nothing may go wrong on it."""
     contexts, troubles = [], []
 
     def open_page(stem, watch="", **options):
@@ -81,7 +81,7 @@ def opened(chromium, pages):
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text))
         page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
-        page.goto((pages / f"{stem}.html").as_uri())
+        page.goto((pages / stem / "README.html").as_uri())
         return page
 
     yield open_page
@@ -99,8 +99,8 @@ def alone(folder, scene="order"):
     whole = (
         f'<!doctype html><meta charset=utf-8>{styles}{body}{figure}<script src="lab.js"></script>'
     )
-    (folder / "alone.html").write_text(whole, encoding="utf-8")
-    return folder / "alone"
+    (folder / "README.html").write_text(whole, encoding="utf-8")
+    return folder
 
 
 def seen(page):
@@ -235,7 +235,7 @@ def added_score(m, n):
 
 @pytest.mark.browser
 def test_query_and_key_move_together_and_the_score_stays(opened):
-    page = opened("5_rope")
+    page = opened("rope")
     m, n, apart, score = numbers_in(seen(page))
     assert apart == m - n and score == pytest.approx(rope_score(int(m), int(n)), abs=0.0051)
     drag(page, slider(page, "The query and The key together"), 150)
@@ -249,7 +249,7 @@ def test_query_and_key_move_together_and_the_score_stays(opened):
 
 @pytest.mark.browser
 def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(opened):
-    page = opened("5_rope")
+    page = opened("rope")
     page.get_by_role("button", name="added").click()
     m, n, apart, score, low, high = numbers_in(seen(page))
     assert apart == m - n
@@ -263,7 +263,7 @@ def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(o
 
 @pytest.mark.browser
 def test_a_hand_is_turned_by_its_tip(opened):
-    page = opened("5_rope")
+    page = opened("rope")
     m, n, *_ = numbers_in(seen(page))
     hand = slider(page, "Hand of The query, pair 1")
     drag(page, hand.locator(".tip"), -20, 40)
@@ -273,7 +273,7 @@ def test_a_hand_is_turned_by_its_tip(opened):
 
 @pytest.mark.browser
 def test_a_phrase_of_the_text_sets_the_figure(opened):
-    page = opened("5_rope")
+    page = opened("rope")
     before = numbers_in(seen(page))
     phrase = page.locator("a.set").first
     wanted = json.loads(phrase.get_attribute("data-set"))
@@ -286,7 +286,7 @@ def test_a_phrase_of_the_text_sets_the_figure(opened):
 
 @pytest.mark.browser
 def test_a_phrase_shows_its_motion_again_when_it_is_clicked_again(opened):
-    page = opened("5_rope", reduced_motion="no-preference")
+    page = opened("rope", reduced_motion="no-preference")
     page.evaluate("document.querySelector('a.set').click()")
     page.wait_for_function("document.querySelector('course-lab').state.query === 60")
     page.wait_for_function("!document.querySelector('course-lab').gliding")
@@ -299,7 +299,7 @@ def test_a_phrase_shows_its_motion_again_when_it_is_clicked_again(opened):
 
 @pytest.mark.browser
 def test_only_hands_that_can_be_turned_have_a_dot(opened):
-    for stem in ("5_rope", "7_longer"):
+    for stem in ("rope", "longer"):
         page = opened(stem)
         svg = page.locator(".lab svg").first
         assert svg.locator(".tip").count() == svg.locator("[aria-label^=Hand]").count() > 0
@@ -321,7 +321,7 @@ def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_
 
 @pytest.mark.browser
 def test_the_dot_product_of_two_rows_is_that_of_any_two_as_far_apart(opened):
-    page = opened("4_sinusoidal")
+    page = opened("sinusoidal")
     table = solved("sinusoidal").sinusoidal_encoding(64, 8)
     for key in ("", "End", "ArrowLeft"):
         if key:
@@ -338,7 +338,7 @@ def attention_of(vectors):
 
 @pytest.mark.browser
 def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened):
-    page = opened("2_permutation")
+    page = opened("permutation")
     words = examples()["words"]
     drag(page, slider(page, "Position of dog"), 2 * 210)
     assert "bites man dog" in seen(page) and "stayed the same" in seen(page)
@@ -356,7 +356,7 @@ def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened
 
 @pytest.mark.browser
 def test_ids_pick_rows_and_only_those_learn(opened):
-    page = opened("1_lookup")
+    page = opened("lookup")
     assert numbers_in(seen(page)) == examples()["lookup"]["ids"] == [3, 0, 2, 3, 1]
     page.get_by_role("button", name="learn").click()
     assert numbers_in(seen(page)) == [
@@ -372,7 +372,7 @@ def test_ids_pick_rows_and_only_those_learn(opened):
 
 @pytest.mark.browser
 def test_beyond_the_trained_rows_it_says_so(opened):
-    page = opened("3_learned")
+    page = opened("learned")
     word = slider(page, "Position of king")
     before = page.locator(".lab .wrong").count()
     for _ in range(2):
@@ -382,7 +382,7 @@ def test_beyond_the_trained_rows_it_says_so(opened):
 
 @pytest.mark.browser
 def test_keys_that_come_faster_than_frames_all_count(opened):
-    page = opened("3_learned")
+    page = opened("learned")
     slider(page, "Position of king").evaluate(
         """grip => ["PageDown", "PageDown", "ArrowUp"].forEach(key =>
             grip.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))"""
@@ -393,7 +393,7 @@ def test_keys_that_come_faster_than_frames_all_count(opened):
 @pytest.mark.browser
 @pytest.mark.parametrize("terms", [("king", "man", "woman"), ("king", "man", "queen")])
 def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
-    page, kingdom = opened("6_skipgram"), numbers()["skipgram"]
+    page, kingdom = opened("skipgram"), numbers()["skipgram"]
     rows, names = unpacked(kingdom["rows"]), kingdom["words"]
     if terms[2] == "queen":
         slider(page, "The word to add").press("ArrowRight")
@@ -409,7 +409,7 @@ def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
 
 @pytest.mark.browser
 def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
-    page = opened("7_longer")
+    page = opened("longer")
     slider(page, "Length of the text").press("End")
     sinusoidal, trained = (
         solved("sinusoidal"),
@@ -432,7 +432,7 @@ def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
 
 @pytest.mark.browser
 def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
-    page = opened("8_gpt")
+    page = opened("gpt")
     model = trained("rope")
     words = numbers()["words"]
 
@@ -481,7 +481,7 @@ def test_two_words_change_places_and_only_a_model_with_positions_notices(opened,
 
 @pytest.mark.browser
 def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
-    page, llama = opened("9_llama"), numbers()["llama"]
+    page, llama = opened("llama"), numbers()["llama"]
     keys = unpacked(llama["keys"])
     rotary = solved("rope").RotaryEmbedding(2100, keys.shape[-1], llama["base"])
     for key, shift in (("", 0), ("PageUp", 10), ("End", 2000)):
@@ -496,7 +496,7 @@ def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
 
 @pytest.mark.browser
 def test_under_a_mask_the_order_shows(opened):
-    page = opened("2_permutation")
+    page = opened("permutation")
     words = examples()["words"]
     under_mask = page.locator("course-lab").nth(1)
     page.get_by_role("button", name="Swap dog and man under the mask").click()
@@ -526,10 +526,10 @@ def swipe(page, start, right, down):
     ("stem", "name", "right", "down"),
     [
         ("", "rang", 120, 0),
-        ("2_permutation", "Position of dog", 120, 0),
-        ("2_permutation", "Position of dog", 120, 60),
-        ("5_rope", "The key", 120, -40),
-        ("7_longer", "Length of the text", 100, 60),
+        ("permutation", "Position of dog", 120, 0),
+        ("permutation", "Position of dog", 120, 60),
+        ("rope", "The key", 120, -40),
+        ("longer", "Length of the text", 100, 60),
     ],
 )
 def test_a_finger_moves_a_word_and_elsewhere_the_page(opened, tmp_path, stem, name, right, down):
@@ -595,7 +595,7 @@ def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened
 
 @pytest.mark.browser
 def test_what_was_moved_can_be_brought_back(opened):
-    page = opened("2_permutation")
+    page = opened("permutation")
     again = page.locator("course-lab").first.get_by_role("button", name="start again")
     home = seen(page)
     assert not again.is_visible()

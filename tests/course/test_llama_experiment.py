@@ -15,7 +15,7 @@ from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
 from course.experiments import llama, llama_far, llama_mine
 from course.experiments.writing import write_until
-from course.figures import texts
+from course.figures import measured as kept
 from course.student.exercises import all_written_exercises, passing_exercises
 from course.student.warm.server import SLACK
 from course.syllabus import find_lesson
@@ -437,14 +437,14 @@ def test_far_prints_a_column_for_each_way(data):
 
 
 def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):
-    folder = tmp_path / "course" / "lessons" / "figures" / "llama"
+    folder = tmp_path / "course" / "lessons" / "llama" / "figures"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(texts, "root", lambda: tmp_path)
+    monkeypatch.setattr(kept, "root", lambda: tmp_path)
     for option, key in (("--breaks", "breaks"), ("--far", "losses")):
         ran = CliRunner().invoke(main, ["experiment", "llama", option, "--json"])
         assert ran.exit_code == 0, ran.output
         (folder / "printed.json").write_text(ran.stdout, encoding="utf-8")
-        found = texts.measured("llama", "printed")
+        found = kept.measured("llama", "printed")
         assert option in found["how"] and found["text"] == "the toy kingdom"
         assert len(found[key]) == {"breaks": len(llama.BREAKS), "losses": 3}[key]
     assert {len(losses) for losses in found["losses"].values()} == {5}  # pieces

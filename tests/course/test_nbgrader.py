@@ -71,7 +71,7 @@ exercises("rope").rotate_half
 # The hidden answer is that rotations add up.
 # ### END SOLUTION
 """
-"""A lesson's notebook, as `notebooks/source/` holds them."""
+"""A lesson's notebook, as the rooms hold them."""
 
 sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
@@ -135,7 +135,7 @@ def laid_out(tmp_path_factory) -> Path:
     """A class's folder as `course nbgrader init` makes it, with one assignment released."""
     sources = tmp_path_factory.mktemp("sources")
     for lesson in lessons():
-        (sources / f"{lesson.text.stem}.py").write_text(NOTEBOOK, encoding="utf-8")
+        (sources / f"{lesson.notebook.stem}.py").write_text(NOTEBOOK, encoding="utf-8")
     folder = tmp_path_factory.mktemp("course") / "class"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(notebooks, "source_of", lambda stem: sources / f"{stem}.py")

@@ -10,8 +10,8 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course import ROOT, figures
-from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, stems
+from course import figures
+from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.figures.play import play
 from course.stubs import stub_from
 from course.student import notebook
@@ -19,12 +19,12 @@ from course.student.guess import Guess
 from course.syllabus import find_lesson, lessons
 
 
-def source_of(stem):
-    return (ROOT / "notebooks" / "source" / f"{stem}.py").read_text(encoding="utf-8")
+def text_of(stem):
+    return source_of(stem).read_text(encoding="utf-8")
 
 
 def cells_of(stem, **options):
-    return nbformat.reads(notebook_from(source_of(stem), stem, **options), 4).cells
+    return nbformat.reads(notebook_from(text_of(stem), stem, **options), 4).cells
 
 
 # --- what they are made of ------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_a_notebook_asks_for_answers_and_defines_next_to_nothing(stem):
 def test_every_exercise_has_a_cell_that_earns_its_points(lesson):
     checks = [
         cell.metadata.nbgrader
-        for cell in cells_of(lesson.text.stem)
+        for cell in cells_of(lesson.notebook.stem)
         if cell.cell_type == "code" and "nbgrader" in cell.metadata
     ]
     assert [(one.grade_id, one.points) for one in checks] == [
@@ -87,7 +87,7 @@ def test_every_exercise_has_a_cell_that_earns_its_points(lesson):
 def test_the_instructors_answers_stay_with_the_instructor(stem):
     blocks = re.findall(
         r"^# ### BEGIN SOLUTION\n(.*?)^# ### END SOLUTION",
-        source_of(stem),
+        text_of(stem),
         re.MULTILINE | re.DOTALL,
     )
     students, instructors = (

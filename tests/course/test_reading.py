@@ -9,7 +9,6 @@ from course.cli import main
 from course.data.corpus import load_corpus
 from course.data.glove import open_glove
 from course.data.reading import DataError
-from course.experiments.analogies import read_questions
 
 LINES = "First Citizen:\nBefore we proceed any further, hear me speak.\n" * 40
 
@@ -66,15 +65,6 @@ def test_damaged_vectors_are_refused_with_what_to_do(folder, content, said):
     assert [path.name for path in folder.iterdir()] == ["glove.6B.50d.txt"]  # nothing half written
 
 
-@pytest.mark.parametrize(("content", "said"), cases(DAMAGED, ONLY_TEXTS))
-def test_damaged_questions_are_refused(tmp_path, content, said):
-    path = tmp_path / "questions-words.txt"
-    path.write_bytes(content)
-    with pytest.raises(DataError) as raised:
-        read_questions(path)
-    assert str(raised.value).startswith("questions-words.txt") and said in str(raised.value)
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_mark_and_the_line_ends_of_windows_change_nothing(folder, encoding, line_end):
@@ -83,13 +73,7 @@ def test_a_mark_and_the_line_ends_of_windows_change_nothing(folder, encoding, li
     assert load_corpus().text == LINES
 
 
-def test_questions_with_a_mark_and_windows_line_ends_are_read(tmp_path):
-    path = tmp_path / "mine.txt"
-    path.write_bytes(b"\xef\xbb\xbf: family\r\nMan King Woman Queen\r\n")
-    assert read_questions(path) == {"family": [["man", "king", "woman", "queen"]]}
-
-
-@pytest.mark.parametrize("command", ["words", "cache", "positions none", "gpt --long"])
+@pytest.mark.parametrize("command", ["positions none", "gpt --long"])
 @pytest.mark.parametrize("kind", ["empty", "a pointer of Git LFS", "UTF-16 with its mark"])
 def test_every_experiment_says_in_one_sentence_what_its_text_is(folder, command, kind):
     content, said = DAMAGED[kind]

@@ -2,14 +2,11 @@
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
 import torch.nn.functional as F
-from click.testing import CliRunner
 
-from course.cli import main
 from course.data.kingdom import kingdom_text
 from course.experiments import real_words
 from course.experiments.block_skipgram import train_in_blocks
@@ -142,54 +139,6 @@ def test_every_way_makes_rows_that_know_the_company_of_words(words):
     both = ways["SVD of PPMI"][0], ways["skip-gram, 10 epochs"][0]
     shared = real_words.shared_neighbors(*both)
     assert shared > 2 * real_words.shared_neighbors(*by_chance)
-
-
-# --- the command --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small(tmp_path, monkeypatch):
-    """A data folder with a short text of real words, and Google's questions next to it."""
-    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    monkeypatch.setattr("course.data.kingdom.kingdom_text", lambda: SHORT)
-    (tmp_path / "tinyshakespeare.txt").write_text(SHORT[:9000], encoding="utf-8")
-    asked = ": family\nman king woman queen\nman king woman romeo\n"
-    (tmp_path / "questions-words.txt").write_text(asked, encoding="utf-8")
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_the_command_tells_what_was_trained_and_counted(small):
-    ran = CliRunner().invoke(main, ["experiment", "words", "--seed", "3"])
-    assert ran.exit_code == 0, ran.output
-    assert "tinyshakespeare: " in ran.output and "seed 3" in ran.output
-    assert "nearest to 'king'" in ran.output and "nearest to ' king'" in ran.output
-    rows = re.findall(
-        r"^  (S\S+ .+?) +[\d.]+ s +\d+% +\d+ of 180 +(\d of \d) +\d+%$", ran.output, re.M
-    )
-    assert [way for way, _ in rows] == ["SVD of shifted PPMI", "SVD of PPMI"]
-    assert {google.split()[-1] for _, google in rows} == {"1"}
-    assert (
-        len(re.findall(r"(less often|or more) +[\d,]+ +-?\d\.\d\d +\d\.\d\d$", ran.output, re.M))
-        >= 6
-    )
-
-
-@pytest.mark.slow
-def test_without_shakespeare_the_command_says_that_it_takes_the_kingdom(small, monkeypatch):
-    (small / "tinyshakespeare.txt").unlink()
-    monkeypatch.setattr("course.data.corpus.kingdom_text", lambda: SHORT)
-    ran = CliRunner().invoke(main, ["experiment", "words"])
-    assert ran.exit_code == 0, ran.output
-    assert "`course data tinyshakespeare`" in ran.output
-    assert "Google's" not in ran.output
-
-
-def test_damaged_questions_are_one_sentence(small):
-    (small / "questions-words.txt").write_text("man king woman queen\n", encoding="utf-8")
-    ran = CliRunner().invoke(main, ["experiment", "words"])
-    assert ran.exit_code == 1
-    assert ran.output.startswith("Error: questions-words.txt, line 1: ")
 
 
 @pytest.mark.slow

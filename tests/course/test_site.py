@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 
-from course import cli
+from course import cli, root
 from course.building.notebooks import UNGRADED, YOUR_ANSWER, notebook_from, source_of, stems
 from course.cli import site as command
 from course.site import build, executed, pages
@@ -88,7 +88,7 @@ def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, mo
     def pretend(source, site):
         site.mkdir()
         (site / "index.html").write_text("newer", encoding="utf-8")
-        return "lessons/5_rope.md:7: WARNING: no such page"
+        return "lessons/rope/README.md:7: WARNING: no such page"
 
     monkeypatch.setattr(build, "write_pages", lambda folder: folder.mkdir())
     monkeypatch.setattr(build, "_run_sphinx", pretend)
@@ -148,7 +148,7 @@ def test_no_solution_and_no_model_answer_is_published(written):
 
 
 def test_figures_are_numbered_and_each_fold_has_its_kind(written):
-    page = (written / "course" / "lessons" / "5_rope.md").read_text(encoding="utf-8")
+    page = (written / "course" / "lessons" / "rope" / "README.md").read_text(encoding="utf-8")
     numbers = re.findall(r"<figcaption>Figure 5\.(\d+)</figcaption>", page)
     assert len(numbers) > 5
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
@@ -159,16 +159,17 @@ def test_figures_are_numbered_and_each_fold_has_its_kind(written):
 
 def test_every_exercise_has_a_card_in_its_text(written):
     for lesson in lessons():
-        text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")
+        page = written / lesson.text.relative_to(root())
+        text = page.read_text(encoding="utf-8")
         for exercise in lesson.exercises:
             assert text.count(f'id="{anchor(exercise)}"') == 1
 
 
 def test_the_figures_of_a_text_lie_beside_it(written):
     for lesson in lessons():
-        text = (written / "course" / "lessons" / lesson.text.name).read_text(encoding="utf-8")
-        for link in re.findall(r"\]\((figures/[^)]+)\)", text):
-            assert (written / "course" / "lessons" / link).read_text("utf-8").startswith("<svg")
+        page = written / lesson.text.relative_to(root())
+        for link in re.findall(r"\]\((figures/[^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).read_text("utf-8").startswith("<svg")
 
 
 def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):

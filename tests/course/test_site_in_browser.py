@@ -184,14 +184,14 @@ def visits(site, pages, chromium):
 
 
 def test_all_of_the_course_is_there_and_small(site, pages, visits):
-    wanted = {f"course/lessons/{lesson.text.stem}.html" for lesson in lessons()}
+    wanted = {f"course/lessons/{lesson.stem}/README.html" for lesson in lessons()}
     wanted |= {f"exercises/{lesson.stem}.html" for lesson in lessons()}
     wanted |= {f"notebooks/{stem}.html" for stem in stems()}
     assert wanted | {"index.html", "course/instructors.html", "search.html"} < set(pages)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     print(f"{size / 1e6:.1f} MB")
     assert size < 1.2e6 * len(lessons())
-    limits = {f"course/lessons/{lesson.text.stem}.html": 500_000 for lesson in lessons()}
+    limits = {f"course/lessons/{lesson.stem}/README.html": 500_000 for lesson in lessons()}
     limits |= {f"notebooks/{stem}.html": 700_000 for stem in stems()}
     sizes = {one.page: _with_all_it_loads(site, one) for one in visits if one.page in limits}
     assert {page: size for page, size in sizes.items() if size > limits[page]} == {}
@@ -220,7 +220,7 @@ def test_a_notebook_runs_without_a_warning_and_shows_figures_and_sliders(site, r
 def test_the_reference_earns_all_points_of_a_notebook(site, ran, lesson):
     earned = {
         cell["metadata"]["nbgrader"]["grade_id"]: int(output["data"]["text/plain"])
-        for cell in ran[lesson.text.stem].cells
+        for cell in ran[lesson.notebook.stem].cells
         for output in cell.get("outputs", [])
         if "nbgrader" in cell["metadata"] and output["output_type"] == "execute_result"
     }
@@ -331,7 +331,7 @@ def test_the_search_is_reached_and_used_by_keys(opened):
     page.keyboard.type("rotate_half")
     page.keyboard.press("Enter")
     links, texts = found_by(page)
-    assert "course/lessons/5_rope.html" in links
+    assert "course/lessons/rope/README.html" in links
     assert "exercises/rope.html#exercises.rope.rotate_half" in links
     assert any("rotate_half" in text for text in texts)
 
@@ -339,14 +339,14 @@ def test_the_search_is_reached_and_used_by_keys(opened):
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 def test_the_search_finds_a_lesson_first_and_quotes_it(opened, lesson):
     links, texts = found_by(opened(f"search.html?q={lesson.stem}"))
-    assert links[0] == f"course/lessons/{lesson.text.stem}.html"
+    assert links[0] == f"course/lessons/{lesson.stem}/README.html"
     assert lesson.stem in texts[0]
 
 
 def test_a_word_that_is_searched_for_is_shown_in_its_lesson(opened):
     page = opened("search.html?q=rotary")
     links, texts = found_by(page)
-    assert links[0] == "course/lessons/5_rope.html"
+    assert links[0] == "course/lessons/rope/README.html"
     assert "rotary" in texts[0].lower()
     page = opened("search.html?q=wavelength")
     links, _ = found_by(page)
@@ -361,7 +361,7 @@ def test_a_word_that_is_searched_for_is_shown_in_its_lesson(opened):
 
 
 def test_the_next_page_is_reached_by_keys(opened):
-    page = opened("course/lessons/1_lookup.html")
+    page = opened("course/lessons/lookup/README.html")
     for _ in range(300):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('a.next-page')"):
@@ -374,7 +374,7 @@ def test_the_next_page_is_reached_by_keys(opened):
 
 def test_everything_is_read_without_a_script(site, chromium):
     page = window(chromium, java_script_enabled=False)
-    page.goto((site / "course/lessons/5_rope.html").as_uri())
+    page.goto((site / "course/lessons/rope/README.html").as_uri())
     assert page.locator("article math:visible").first.bounding_box()["width"] > 5
     page.goto((site / "notebooks/5_rope.html").as_uri())
     figure = page.locator("article details img").first
@@ -386,7 +386,7 @@ def test_everything_is_read_without_a_script(site, chromium):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_figure_turns_with_the_theme_and_is_light_on_paper(opened, theme):
-    page = opened("course/lessons/1_lookup.html", theme)
+    page = opened("course/lessons/lookup/README.html", theme)
     figure = page.locator("article img[loading]").first
     figure.evaluate("one => { one.loading = 'eager'; return one.decode(); }")
 
@@ -421,8 +421,8 @@ def test_on_paper_all_is_unfolded_and_only_the_text_remains(opened):
 
 ONE_OF_EACH_KIND = [
     *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
-    *("course/lessons/1_lookup.html", "exercises/rope.html", "helpers/figures.html"),
-    *(f"course/lessons/{name}.html" for name in ("2_permutation", "4_sinusoidal", "5_rope")),
+    *("course/lessons/lookup/README.html", "exercises/rope.html", "helpers/figures.html"),
+    *(f"course/lessons/{name}/README.html" for name in ("permutation", "sinusoidal", "rope")),
     *("notebooks/1_lookup.html", "notebooks/positions_lab.html"),
 ]
 

@@ -99,7 +99,7 @@ CLASSES = {
     "clones": {
         "ann/course/exercises/rope.py": "a",
         "ann/course/solutions/rope.py": "reference",
-        "ann/course/course/mistakes/rope.py": "mistakes",
+        "ann/course/course/lessons/rope/styles.py": "mistakes",
         "bob/mine/exercises/rope.py": "b",
         "bob/mine/README.md": "",
     },
@@ -330,8 +330,9 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 
 def test_the_courses_own_folders_are_no_copies(tmp_path):
     """A clone has more than one rope.py, and notebooks next to it."""
-    own = ["solutions/rope.py", "course/figures/notebooks/rope.py", "course/mistakes/rope.py"]
-    own += ["notebooks/source/5_rope.py", "notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
+    own = ["solutions/rope.py", "course/figures/notebooks/rope.py"]
+    own += ["course/lessons/rope/styles.py", "notebooks/source/5_rope.py"]
+    own += ["notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
     own += ["course/experiments/block_skipgram.py"]
     write(tmp_path, {f"ann/clone/{name}": name for name in own})
     assert read_one(tmp_path).modules == {}
@@ -344,7 +345,8 @@ def test_the_courses_own_folders_are_no_copies(tmp_path):
 @pytest.mark.parametrize("stem", STEMS)
 def test_of_a_clone_only_exercises_count(tmp_path, stem):
     own = [f"solutions/{stem}.py", f"course/building/figures/{stem}.py", f"course/x/{stem}.py"]
-    own += [f"course/mistakes/{stem}.py", f"tests/{stem}.py", f"course/figures/{stem} (1).py"]
+    own += [f"course/lessons/{stem}/styles.py", f"tests/{stem}.py"]
+    own += [f"course/figures/{stem} (1).py"]
     others = {f"clone/{name}": "the course's" for name in own}
     write(tmp_path / "ann", others)
     write(tmp_path / "bob", others | {f"clone/exercises/{stem}.py": "b"})

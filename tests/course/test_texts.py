@@ -36,9 +36,9 @@ def test_the_glossary_is_alphabetical_and_has_each_word_once():
 
 
 def test_each_entry_of_the_glossary_ends_with_the_lesson_that_uses_it_first():
-    numbers = {lesson.text.name: str(lesson.number) for lesson in lessons()}
+    numbers = {lesson.stem: str(lesson.number) for lesson in lessons()}
     for entry in re.split(r"^### ", GLOSSARY, flags=re.MULTILINE)[1:]:
         body = entry.partition("\n## ")[0]  # the heading of the next group
-        found = re.search(r"First in\s\[lesson (\d)\]\((\w+\.md)\)\.\s*\Z", body)
+        found = re.search(r"First in\s\[lesson (\d)\]\((\w+)/README\.md\)\.\s*\Z", body)
         assert found, entry
         assert numbers[found[2]] == found[1], entry

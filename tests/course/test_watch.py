@@ -146,7 +146,7 @@ def test_pytest_loads_little_beyond_torch_and_itself():
         "pytest.main(['-q', '--collect-only', 'tests/test_rope.py', '-p', 'no:cacheprovider'])\n"
         "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "heavy = {'IPython', 'jupyter', 'matplotlib', 'nbformat', 'requests', 'tokenizers'}\n"
-        "print(sorted(tops & heavy), 'course.mistakes.rope' in sys.modules)\n"
+        "print(sorted(tops & heavy), 'course.lessons.rope.styles' in sys.modules)\n"
         "print('frozen', gc.get_freeze_count())"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

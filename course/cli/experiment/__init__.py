@@ -6,13 +6,10 @@ from contextlib import contextmanager
 
 import click
 
-from course.cli.experiment.analogies import analogies
-from course.cli.experiment.cache import cache
 from course.cli.experiment.gpt import gpt
 from course.cli.experiment.llama import llama
 from course.cli.experiment.positions import positions
 from course.cli.experiment.tasks import tasks
-from course.cli.experiment.words import words
 
 
 class _Experiments(click.Group):
@@ -49,5 +46,5 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
-for command in (positions, tasks, cache, gpt, llama, analogies, words):
+for command in (positions, tasks, gpt, llama):
     experiment.add_command(command)

@@ -113,12 +113,13 @@ def judging_key(lesson: str, seed: int) -> str:
         *with_imported(
             [
                 of_lesson.tests,
-                course / "mistakes" / f"{lesson}.py",
+                of_lesson.room / "styles.py",
                 course / "grading" / "judge" / "judge.py",
                 course / "grading" / "sandbox" / "fork_server.py",
                 course / "testing" / "plugin.py",
             ]
         ),
+        of_lesson.room / "mistakes.txt",
         of_lesson.module("solutions"),
         *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
     ]

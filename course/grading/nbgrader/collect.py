@@ -89,7 +89,7 @@ class Extractor(ExtractorPlugin):
             return
         given = [*Path(archive_path).iterdir()]
         of_class = given[0] if len(given) == 1 and is_archive(given[0].name) else archive_path
-        name = lesson.text.stem
+        name = lesson.notebook.stem
         try:
             found, loose = read_class(of_class, notebook=name)
         except SubmissionsError as error:
@@ -122,7 +122,7 @@ class Collector(FileNameCollectorPlugin):
         if lesson is None:
             return super().collect(submitted_file)
         path = Path(submitted_file)
-        is_expected = path.name in (f"{lesson.stem}.py", f"{lesson.text.stem}.ipynb")
+        is_expected = path.name in (f"{lesson.stem}.py", f"{lesson.notebook.stem}.ipynb")
         if not is_expected or not is_plain(path.parent.name) or path.is_symlink():
             return None
         return {"student_id": path.parent.name, "file_id": path.name}

@@ -43,7 +43,7 @@ def lesson_of(assignment: str) -> Lesson | None:
     'rope'
     >>> lesson_of("homework")
     """
-    return next((lesson for lesson in lessons() if lesson.text.stem == assignment), None)
+    return next((lesson for lesson in lessons() if lesson.notebook.stem == assignment), None)
 
 
 class Unreadable(Exception):
@@ -167,7 +167,7 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
             return None
 
     module = read(f"{lesson.stem}.py", MAX_MODULE_BYTES)
-    name = f"{lesson.text.stem}.ipynb"
+    name = f"{lesson.notebook.stem}.ipynb"
     data = read(name, MAX_FILE_BYTES)
     cells = _cells(data or b"")
     if data is not None and not cells:

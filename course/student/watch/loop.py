@@ -3,11 +3,8 @@
 import contextlib
 import os
 import queue
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -22,11 +19,9 @@ from course.student.warm.process import FORKS, WarmProcess, how_it_ended
 from course.student.watch import words
 from course.student.watch.saves import Saves
 from course.student.watch.step import step_of
-from course.syllabus import Exercise, Lesson, find_lesson, lessons, name_for_check
-from course.system.clone import whose_environment
+from course.syllabus import Exercise, Lesson, find_lesson, lessons
 from course.system.console import typed
 from course.system.terminal import Screen, columns, folded, is_terminal
-from course.testing.source import calls_debugger, names_reached
 
 SLOW_SECONDS = 3
 """The time after which a test that still goes on is said to take a long time."""
@@ -54,7 +49,7 @@ class Loop:
         self._passed: list[Exercise] = []  # what passed last, to show the answers of
         self._news = ""
         self._is_wrong = False  # whether the news is that something is
-        self._line = f"{whose_environment()}\n{_LOADING}".strip()
+        self._line = _LOADING
         self._view = ""  # what a key asked for, in place of the news
         self._offer = ""  # which keys matter while the view is shown
         self._to_reset: Exercise | None = None  # the one that the view asks about
@@ -142,36 +137,8 @@ class Loop:
             self._line = f"Loading the tests of lesson {lesson.number}."
         self._tested, self._began = lesson, time.monotonic()
         self._at, self._is_by_itself = None, by_itself
-        if self._screen and (stopping := self._with_debugger(lesson)):
-            if by_itself:
-                starts = f"exercises/{lesson.stem}.py calls a debugger: save it to start there."
-                self._news = "\n\n".join(filter(None, [self._news, starts]))
-                self._after_a_run()
-            else:
-                self._debug(stopping)
-            return
         at = self._exercise.name if self._exercise else ""
         self._warm.run({"lesson": lesson.stem, "exercise": at, "columns": columns()})
-
-    def _with_debugger(self, lesson: Lesson) -> list[Exercise]:
-        """Return the exercises of which a call of a debugger is reached, the one at hand first."""
-        source = lesson.module().read_bytes() if lesson.module().exists() else b""
-        called = calls_debugger(source)
-        reached = [one for one in lesson.exercises if called & names_reached(source, one.name)]
-        return sorted(reached, key=lambda one: (one != self._exercise, one.name not in called))
-
-    def _debug(self, stopping: Sequence[Exercise]) -> None:
-        """Check an exercise in this very terminal, which a debugger reads and writes.
-
-        What it wrote stays until a key is pressed or a file saved.
-        """
-        about = name_for_check(stopping[0])
-        with self._screen.lent():
-            subprocess.run([sys.executable, "-m", "course", "check", about], cwd=root())
-        # only now: what was typed before is dropped, since it was for the debugger
-        click.echo("Press Enter to go back to the exercise. Each save is tested right away.")
-        self._exercise, self._status, self._is_wrong = stopping[0], status_of_all(), False
-        self._news = "Tested with a debugger. Without breakpoint(), each save is tested right away."
 
     def _on_message(self, message: dict | None) -> None:
         match message:

@@ -63,7 +63,7 @@ def _blocks(lines: Sequence[str], lesson: Lesson) -> Iterator[str]:
         elif line or is_code:
             block.append(line)
         elif block:
-            if text := _block(block, lesson.text.parent):
+            if text := _block(block, lesson.room):
                 yield text
             block = []
 

@@ -63,7 +63,7 @@ def task(exercise: Exercise, status: Mapping[str, str]) -> str:
 def where_to_read(exercise: Exercise) -> str:
     """Return the place of an exercise in its lesson's text."""
     line, title = heading(exercise)
-    return f"  read   course/lessons/{find_lesson(exercise.lesson).text.name}:{line}  {title}"
+    return f"  read   course/lessons/{exercise.lesson}/README.md:{line}  {title}"
 
 
 def place(exercise: Exercise) -> str:
@@ -96,7 +96,7 @@ def _lesson_done(lesson: Lesson, status: Mapping[str, str]) -> str:
     ]
     if following and following[0] != lesson:
         coming = following[0]
-        lines.append(f"  next     course/lessons/{coming.text.name}, {coming.title}")
+        lines.append(f"  next     course/lessons/{coming.stem}/README.md, {coming.title}")
     return "\n".join(lines)
 
 

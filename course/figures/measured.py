@@ -1,0 +1,85 @@
+"""What figures of texts draw: what the reference computes, and numbers that were measured once."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from course import root
+from course.data.reading import DataError
+from course.testing.loading import load_module
+
+
+def reference(stem: str) -> ModuleType:
+    """Return `solutions/<stem>.py` as a module.
+
+    Raises:
+        Wrong: it cannot be run.
+    """
+    return load_module(root() / "solutions" / f"{stem}.py")
+
+
+def measured(stem: str, name: str) -> dict:
+    """Return `course/lessons/<stem>/figures/<name>.json`: numbers too expensive to recompute.
+
+    Its first key, `how`, says how to measure them again.
+
+    Raises:
+        ValueError: the file is missing, is no JSON or does not say how.
+    """
+    path = root() / "course" / "lessons" / stem / "figures" / f"{name}.json"
+    shown = path.relative_to(root()).as_posix()
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{shown} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{shown} is not JSON: {error}") from None
+    if not isinstance(found, dict) or next(iter(found), "") != "how":
+        raise ValueError(f'{shown} must begin with "how": the way to measure its numbers again')
+    return found
+
+
+def as_measured(how: str, **numbers: object) -> str:
+    """Return the text of a file for `measured`, a line for each key.
+
+    Args:
+        how: the command that measures the numbers.
+    """
+    entries = {"how": how, **numbers}.items()
+    lines = [
+        f" {json.dumps(key)}: {json.dumps(of_key, ensure_ascii=False)}" for key, of_key in entries
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def measure(about: str, *figures: Callable[[bool], dict[str, Any]]) -> None:
+    """Run a lesson's `measure.py`: print the files of its figures, or write them.
+
+    Args:
+        about: the script's docstring, which `--help` prints.
+        figures: functions that return the numbers of the file with their name; they get True if
+            small settings will do.
+    """
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=about, formatter_class=formatter)
+    parser.add_argument("--quick", action="store_true", help="use small settings, as the tests do")
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="write files instead of printing")
+    arguments, failed = parser.parse_args(), []
+    script = Path(sys.argv[0]).resolve().relative_to(root())
+    for figure in figures:
+        how = f"python {script.as_posix()}"
+        try:
+            text = as_measured(how, **figure(arguments.quick))
+            if arguments.to:
+                path = arguments.to / f"{figure.__name__}.json"
+                path.write_text(f"{text}\n", encoding="utf-8")
+            else:
+                print(text)
+        except (OSError, DataError) as error:
+            failed.append(f"{figure.__name__}.json: {error}")
+    if failed:
+        sys.exit("\n".join(failed))

@@ -1,0 +1,3 @@
+"""For pytest, which looks for examples in docstrings: a notebook's source is no module."""
+
+collect_ignore_glob = ["*/notebook.py"]

@@ -1,0 +1,42 @@
+"""Measure what 512 trained positions look like in MiniLM, next to its token table.
+
+    python course/lessons/learned/measure.py --to course/lessons/learned/figures
+
+writes real_positions.json, in a few seconds. `course data minilm` fetches the model.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course.data.published import minilm_weight
+from course.figures.measured import measure
+
+
+def real_positions(quick: bool) -> dict[str, Any]:
+    """Return cosines of positions by distance, and the variance along their ten main directions."""
+    positions = minilm_weight("embeddings.position_embeddings.weight")  # (T, C)
+    tokens = minilm_weight("embeddings.word_embeddings.weight")  # (V, C)
+    units = F.normalize(positions, dim=-1)
+    cosines = units @ units.T  # (T, T)
+    directions = torch.linalg.svd(positions - positions.mean(0), full_matrices=False).Vh[:10]
+
+    def share(table: Tensor) -> float:
+        centered = table - table.mean(0)
+        return ((centered @ directions.T).square().sum() / centered.square().sum()).item()
+
+    return {
+        "shape": list(positions.shape),
+        "cosine_by_distance": [round(cosines.diagonal(d).mean().item(), 3) for d in range(1, 65)],
+        "ten_directions": {
+            "of positions": round(share(positions), 3),
+            "of tokens": round(share(tokens), 4),
+            "by chance": round(10 / positions.shape[1], 3),
+        },
+    }
+
+
+if __name__ == "__main__":
+    measure(__doc__, real_positions)

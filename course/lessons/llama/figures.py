@@ -1,0 +1,121 @@
+"""Figures of lesson 9."""
+
+import torch
+
+from course.figures.charts import chart
+from course.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.figures.measured import measured, reference
+from course.figures.palette import ACCENT, FAINT, KEY, QUERY, QUIET, SECOND, THIRD, WRONG
+from course.figures.picture import Picture
+from course.figures.words import TEXT, write
+
+N_HEADS, N_KV_HEADS = 9, 3
+"""Of SmolLM2-135M."""
+
+
+def what_changes() -> Picture:
+    picture, axes = diagram(
+        3.3,
+        "A Llama is your GPT with three other parts",
+        alt="A block of lesson 8 and a block of a Llama, side by side. In both a norm comes before "
+        "attention and before an MLP. What differs is marked: the layer "
+        "norms become RMSNorms, attention with nine key heads becomes grouped-query attention with "
+        "three, and the MLP of two layers becomes one of three, with a gate.",
+    )
+    parts = (
+        ("layer norm", "RMSNorm"),
+        ("attention, 9 heads", "9 heads ask, 3 answer"),
+        ("layer norm", "RMSNorm"),
+        ("MLP, 2 layers", "MLP, 3 layers: a gate"),
+    )
+    for x, name, which, color in ((0.35, "lesson 8", 0, QUIET), (3.85, "a Llama", 1, ACCENT)):
+        write(axes, (x + 1.35, 0.15), name, align="center", bold=True)
+        for number, part in enumerate(parts):
+            y = 0.45 + 0.68 * number
+            box(axes, x, y, part[which], color, (2.7, 0.44))
+            if number:
+                arrow(axes, (x + 1.35, y - 0.24), (x + 1.35, y))
+    return picture
+
+
+def who_shares() -> Picture:
+    picture, axes = diagram(
+        2.9,
+        "Three neighboring query heads share one key head",
+        alt="Nine query heads in a row, 0 to 8, and below them three key heads. Lines lead from "
+        "query heads 0, 1 and 2 to key head 0, from 3, 4 and 5 to key head 1, and from 6, 7 and 8 "
+        "to key head 2.",
+    )
+    heads = torch.arange(N_KV_HEADS).reshape(1, N_KV_HEADS, 1, 1)
+    reads = reference("llama").repeat_heads(heads, N_HEADS // N_KV_HEADS).flatten().tolist()
+    queries = cells(axes, 1.3, 0.45, [[*range(N_HEADS)]], colors=[QUERY], size=(0.58, 0.42))
+    keys = [
+        cells(axes, 1.3 + 0.58 * (3 * head + 1), 2.1, [[head]], colors=[KEY], size=(0.58, 0.42))
+        for head in range(N_KV_HEADS)
+    ]
+    name_row(axes, queries, 0, "query heads", QUERY)
+    write(axes, (1.2, 2.31), "key heads", KEY, align="right")
+    for head, key in enumerate(reads):
+        start, end = queries.below(head), keys[key].above(0)
+        axes.plot(*zip(start, end, strict=True), color=KEY, linewidth=1.6)
+    return picture
+
+
+def rows_move() -> Picture:
+    picture, axes = diagram(
+        2.95,
+        "The file interleaves a pair's rows; your rotation wants halves",
+        alt="Left, a head of six rows as in the file, with the pairs 0 1, 2 3 and 4 5 in three "
+        "colors. Arrows lead to their new places on the right, in split halves, 0 2 4 and 1 3 5, "
+        "so that each color has one row in each half.",
+    )
+    rows = torch.arange(6).reshape(6, 1)
+    moved = reference("rope").interleaved_to_half(rows, 1).flatten().tolist()
+    colors, blocks = (SECOND, ACCENT, THIRD), []
+    for x, name, order in ((1.0, "in the file", [*range(6)]), (4.4, "in your Llama", moved)):
+        block = cells(
+            axes,
+            x,
+            0.45,
+            [[f"row {row}"] for row in order],
+            colors=[colors[row // 2] for row in order],
+            size=(1.2, 0.38),
+        )
+        write(axes, (block.middle, 0.18), name, align="center", bold=True)
+        blocks.append(block)
+    for place, row in enumerate(moved):
+        arrow(axes, blocks[0].right(row), blocks[1].left(place), colors[row // 2])
+    write(axes, (5.75, 1.02), "first half", QUIET)
+    write(axes, (5.75, 2.16), "second half", QUIET)
+    axes.plot([5.6, 6.8], [1.59, 1.59], color=FAINT, linewidth=1.2)
+    return picture
+
+
+def breaks() -> Picture:
+    rows = measured("llama", "breaks")["breaks"]
+    names, losses = [row[0] for row in rows], [row[1] for row in rows]
+    right = losses[0]
+    listing = "; ".join(f"{name}: {loss:.2f}" for name, loss in zip(names, losses, strict=True))
+    picture, axes = chart(
+        5.2,
+        "Shifted positions cost nothing, misordered heads the most",
+        alt=f"Bars: the loss of SmolLM2 on 512 tokens, right and with one mistake. {listing}.",
+        x="loss, nats per token",
+    )
+    places = range(len(rows))
+    colors = [THIRD if loss < right + 0.005 else WRONG for loss in losses]
+    axes.barh(places, losses, color=colors, edgecolor="none", height=0.6)
+    axes.set_yticks(places, names)
+    axes.tick_params(labelsize=TEXT)
+    axes.invert_yaxis()
+    for place, loss in zip(places, losses, strict=True):
+        axes.annotate(
+            f"{loss:.2f}",
+            (loss, place),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=TEXT,
+        )
+    axes.set_xlim(0, max(losses) * 1.2)
+    return picture
