@@ -9,7 +9,7 @@ import functools
 import itertools
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -101,9 +101,10 @@ def _cases_and_known(stem: str) -> tuple[dict[str, list[Case]], dict[str, KnownM
 
 
 def _findings(variant: Variant, cases: list[Case]) -> list[Finding]:
-    module = variant.module()
-    examination = Examination(Executor(module))
-    return [examination.run(case) for case in cases]
+    """Run tests on a variant; what it looks like is known, as of a student's code."""
+    examination = Examination(Executor(variant.module()))
+    source = variant.text.encode()
+    return [replace(examination.run(case), source=source) for case in cases]
 
 
 def _verdict(
