@@ -108,7 +108,7 @@ def server():
 
 
 def _write_sources(place: Path) -> None:
-    """Copy solutions, texts and their figures.
+    """Copy solutions, texts, their figures and their scenes.
 
     What is found once per process is found in this repository, before another takes its place: the
     syllabus, and the solutions that a student's code must not open.
@@ -119,8 +119,8 @@ def _write_sources(place: Path) -> None:
     modules = (lesson.module("solutions") for lesson in lessons())
     texts = [rooms / "README.md", *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
-    figures = rooms.glob("*/figures/*.*")
-    for source in (*modules, *texts, *notebooks, *figures):
+    figures, scenes = rooms.glob("*/figures/*.*"), rooms.glob("*/*.js")
+    for source in (*modules, *texts, *notebooks, *figures, *scenes):
         copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
