@@ -10,10 +10,10 @@ function mentions(page) {
   return said.filter((word) => WORDS.includes(word)).length;
 }
 
-// Lessons come first: the one whose file is named like that, then the one that says it most often.
+// Lessons come first: the one whose room is named like that, then the one that says it most often.
 Scorer.score = ([page, , , , score]) => {
-  if (!/^course\/lessons\/\d/.test(page)) return score;
-  return score + 20 + Math.min(mentions(page), 40) + (page.endsWith(`_${WORDS.join(" ")}`) ? 60 : 0);
+  if (!/^course\/lessons\/\w+\/README$/.test(page)) return score;
+  return score + 20 + Math.min(mentions(page), 40) + (page.endsWith(`/${WORDS.join(" ")}/README`) ? 60 : 0);
 };
 
 // Sphinx looks for the stems of words in a text ("rotari"), and quotes its beginning if none is there.
