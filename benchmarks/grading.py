@@ -125,10 +125,8 @@ def run(command: list[str], cwd: Path = ROOT, may_fail: bool = False) -> int:
 def course_grade(submissions: Path, chosen: list[Lesson], folder: Path) -> Verdicts:
     command = [sys.executable, "-m", "course", "grade", str(submissions), "--out", str(folder)]
     run([*command, *(f"--lesson={lesson.stem}" for lesson in chosen)])
-    found = [
-        from_text(path.read_text("utf-8"), GradedResult)
-        for path in (folder / "results").glob("*/*.json")
-    ]
+    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
+    found = [from_text(line, GradedResult) for line in lines]
     return {(one.lesson, one.student): one.points == one.worth for one in found}
 
 

@@ -140,7 +140,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
         raise
     except OSError as error:
         saved = (
-            "The results so far are saved; fix" if (options["out"] / "results").exists() else "Fix"
+            "The results so far are saved; fix" if (options["out"] / "seed.txt").exists() else "Fix"
         )
         raise click.ClickException(
             f"{error.filename or options['out']}: {error.strerror or error}. {saved} this, and run "

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from course.grading.grades import Grades, grades_of
-from course.grading.judge.grade import Store, grade_all
+from course.grading.judge.grade import RESULTS, SEED, Store, grade_all
 from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
@@ -118,18 +118,19 @@ def grade_class(
         settings = Settings(store.seed(seed), confined=request.confined)
         units = _units(submissions, wanted)
         jobs = max(1, min(request.jobs, len(units)))
-        graded = grade_all(units, store, settings, jobs, request.fresh, request.scheduler)
+        graded = grade_all(units, settings, jobs, request.fresh, request.scheduler)
         order = {lesson.stem: lesson.number for lesson in lessons()}
         results = []
         for result, _ in graded:
             results.append(result)
             progress("Grading", len(results), len(units))
         results.sort(key=lambda result: (result.student, order[result.lesson]))
-        before = list(Store(request.compare).results()) if request.compare else []
+        before = Store(request.compare).results() if request.compare else []
         compared = {one.stem for one in request.named or counted_lessons()}
         found = changes(before, results, compared) if request.compare else None
         grades = grades_of(results, submissions, now=datetime.now(UTC))
         published = _published(submissions, wanted)
+        store.write_results(results)
         written = write_reports(grades, request.out, published, notes, found)
         if found is not None:
             write_atomically(request.out / "changes.csv", changes_csv(found))
@@ -150,7 +151,7 @@ def _check_folders(request: Request) -> None:
         GradingError: it would, or there is nothing to grade or to compare with.
     """
     out, compare, submissions = request.out, request.compare, request.submissions
-    if (submissions / "seed.txt").is_file() and (submissions / "results").is_dir():
+    if all((submissions / name).is_file() for name in (SEED, RESULTS)):
         raise GradingError(
             f"{submissions} contains the results of an earlier run, not submissions: name the "
             "folder that you graded"
@@ -167,9 +168,7 @@ def _check_folders(request: Request) -> None:
             f"--compare and --out are both {compare}: choose another folder for --out"
         )
     if compare and Store(compare).kept_seed() is None:
-        raise GradingError(
-            f"--compare {compare}: this folder has no results that you graded on this machine"
-        )
+        raise GradingError(f"--compare {compare}: this folder has no results of an earlier run")
     if request.export and request.export.resolve() == _export_path(request).resolve():
         raise GradingError(
             f"the filled-in export would replace {request.export}: choose another --out"

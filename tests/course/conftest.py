@@ -52,6 +52,14 @@ def _load(name: str):
     return module
 
 
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """The grader's cache is these tests' own, and not that of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def golden():
     """`golden("help", {title: text})`: compare texts with those approved in golden/help.txt."""

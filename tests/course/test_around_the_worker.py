@@ -42,6 +42,8 @@ from course.grading.sandbox.sandbox import Limits
 from course.syllabus import find_lesson
 from course.testing.result import from_text
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 # --- the machine that grades ----------------------------------------------------------------
 
 CLASS = {"ann": SOLUTION, "bob": LEARNED_STUB, "cyd": ONE_WRONG}
@@ -213,7 +215,7 @@ def test_a_machine_that_cannot_grade_says_why(tmp_path, name):
 def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
     """As by Ctrl+Z, and `fg`; a second one meanwhile finds the first at work."""
     process = started(tmp_path, Mishap())
-    wait_until((tmp_path / "out" / "examined.txt").exists)
+    wait_until((tmp_path / "out" / "seed.txt").exists)
     os.killpg(process.pid, signal.SIGSTOP)
     again = grader(tmp_path / "class", tmp_path / "out")
     second = subprocess.run(again, env=with_course(), capture_output=True, text=True)

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from course import ROOT
 from course.grading.engines import gradescope
 from course.grading.judge import cluster
-from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.grade import GradingError, Settings, grade_all
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import Unit
@@ -54,8 +54,8 @@ def test_without_dask_it_says_how_to_install_it(monkeypatch):
         list(judged_on_cluster([Unit("ann", "rope", b"")], NOBODY))
 
 
-def test_if_there_is_nothing_to_do_no_cluster_is_asked(tmp_path):
-    assert list(grade_all([], Store(tmp_path), Settings(), 1, scheduler=NOBODY)) == []
+def test_if_there_is_nothing_to_do_no_cluster_is_asked():
+    assert list(grade_all([], Settings(), 1, scheduler=NOBODY)) == []
 
 
 @pytest.fixture(scope="module")
@@ -111,17 +111,17 @@ def graded_here(units):
 @pytest.mark.slow
 @needs_sandbox
 def test_a_cluster_finds_what_this_machine_finds_even_if_a_worker_dies(
-    dask_cluster, units, graded_here, tmp_path
+    dask_cluster, units, graded_here
 ):
     address = dask_cluster.scheduler_address
-    grading = grade_all(units, Store(tmp_path), Settings(), 1, scheduler=address)
+    grading = grade_all(units, Settings(), 1, scheduler=address)
     results = [next(grading)]
     os.kill(next(iter(dask_cluster.workers.values())).pid, signal.SIGKILL)
     results += grading
     assert len(results) == len(units)
     assert not any(was_there for _, was_there in results)
     assert {one.student: replace(one, seconds=0) for one, _ in results} == graded_here
-    again = list(grade_all(units, Store(tmp_path), Settings(), 1, scheduler=NOBODY))
+    again = list(grade_all(units, Settings(), 1, scheduler=NOBODY))
     assert [was_there for _, was_there in again] == [True] * len(units)
 
 
@@ -230,6 +230,8 @@ def scalar_embedding(*args, **kwargs):
     import os
     os.kill(os.getppid(), 9)
 """
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.slow

@@ -16,7 +16,8 @@ from course import ROOT
 from course.cli.grade import grade
 from course.grading.judge import grade as grading
 from course.grading.judge import unit as units
-from course.grading.judge.grade import GradingError, Settings, Store, grade_all
+from course.grading.judge.cache import Cache
+from course.grading.judge.grade import GradingError, Settings, grade_all
 from course.grading.judge.reference_check import check_units, verify_check
 from course.grading.judge.sources import with_imported
 from course.grading.judge.unit import Unit, key_of, not_graded
@@ -25,6 +26,7 @@ from course.stubs import stub_of
 from course.syllabus import Status, find_lesson, lessons
 from course.testing.result import ExerciseResult, TestResult
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 NOT_RUN, PASSED, TO_DO, WRONG = Status.NOT_RUN, Status.PASSED, Status.TO_DO, Status.WRONG
 
 REFERENCE = SOLUTION.encode()
@@ -128,7 +130,7 @@ def graded_once(submissions, tmp_path_factory) -> Path:
     return out
 
 
-def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
+def test_an_unfit_grader_stops_at_once(monkeypatch):
     def judge_units(units, _):
         for unit in units:
             yield unit, result_of(unit, WRONG)
@@ -136,8 +138,8 @@ def test_an_unfit_grader_stops_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(grading, "judge_units", judge_units)
     ann = Unit("ann", "learned", REFERENCE)
     with pytest.raises(GradingError, match="the reference fails"):
-        list(grade_all([ann], Store(tmp_path), Settings(), 1))
-    assert not (tmp_path / "results").exists()
+        list(grade_all([ann], Settings(), 1))
+    assert Cache().read(ann, key_of(ann, 0)) is None
 
 
 # --- what a result depends on ---------------------------------------------------------------
@@ -230,6 +232,14 @@ def test_points_of_a_lesson_outdate_it_alone(course_copy):
     syllabus.write_text(new, encoding="utf-8")
     after = keys()
     assert {stem for stem in before if before[stem] != after[stem]} == {"rope"}
+
+
+def test_another_version_of_what_computes_outdates_all(monkeypatch):
+    before = keys()
+    monkeypatch.setattr(units, "version", lambda package: "9.9" if package == "torch" else "1")
+    assert not before.items() & keys().items()
+    monkeypatch.undo()
+    assert before == keys()
 
 
 # --- what changed ---------------------------------------------------------------------------

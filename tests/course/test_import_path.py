@@ -14,6 +14,8 @@ from course import ROOT
 from course.cli.grade import grade
 from course.grading.judge.import_path import UnsafePlace, safe_import_path
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 SHADOWED = (
     *("selectors", "struct", "socket", "signal", "json", "tempfile", "pickle", "fnmatch"),
     *("click", "filelock", "numpy", "pytest", "_pytest", "torch", "sitecustomize", "solutions"),

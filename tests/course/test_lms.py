@@ -22,6 +22,8 @@ from course.grading.submissions import Submission
 from course.syllabus import Status, find_lesson
 from course.testing.result import TestResult
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ROPE = find_lesson("rope")
 
 

@@ -49,6 +49,7 @@ from course.grading.sandbox.sandbox import missing
 from course.stubs import stub_from
 from course.syllabus import find_lesson, lessons
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 ROPE = find_lesson("rope")
 SOLUTION = ROPE.module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "rope")

@@ -122,8 +122,8 @@ def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
             trouble = f"cannot grade: {error}"
         if not trouble and key_of(unit, settings.seed) != key:
             trouble = (
-                "has a different version of the course: install the same one everywhere, and "
-                "restart the workers"
+                "has a different version of the course, Python, PyTorch or NumPy: install the same "
+                "ones everywhere, and restart the workers"
             )
         if trouble:
             from distributed import get_worker

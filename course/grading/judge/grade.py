@@ -1,12 +1,10 @@
 """Grade a whole class: each unit once, on all processors, whatever happens on the way.
 
-A result is a file, written whole as soon as it is there, under a name that says whose it is; in
-it stands what it depends on. So whoever is interrupted begins again, and only what is missing or
-out of date is done.
+A result is kept as soon as it is there, by all that it depends on. So whoever is interrupted begins
+again, and only what is missing or out of date is done.
 """
 
 import hashlib
-import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,29 +13,25 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from course.grading.judge.cache import Cache, read_text
 from course.grading.judge.local import local_judges
 from course.grading.judge.reference_check import NOBODY, check_units, verify_check
 from course.grading.judge.schedule import judge_units
-from course.grading.judge.signing import is_signed, sign
-from course.grading.judge.unit import (
-    GradedResult,
-    GradingError,
-    Settings,
-    Unit,
-    judging_key,
-    key_of,
-)
-from course.grading.names import file_stem
+from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
 from course.system.files import write_atomically
 from course.testing.result import from_text, to_text
 
+SEED, RESULTS = "seed.txt", "results.jsonl"
+"""The files in the folder of a run that a later run may read."""
+MAX_BYTES = 1 << 30
+"""Of all results of a class: a hundred kilobytes for each lesson of a thousand students."""
+
 _LONG = 2**64
 """A seed of that many possible ones cannot be found by trying."""
-_SIGNATURE = re.compile(r'"key": "[0-9a-f]+(\.[0-9a-f]+)"')
 
 
 class Store:
-    """The folder of the results."""
+    """The folder that a run writes into."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -49,8 +43,8 @@ class Store:
         Raises:
             GradingError: another grader is at it, or there are links, which may lead to anyone's.
         """
-        inside = [*self._out.glob("*"), *(self._out / "results").glob("*")]
-        if link := next((path for path in (self._out, *inside) if path.is_symlink()), None):
+        inside = (self._out, *self._out.glob("*"))
+        if link := next((path for path in inside if path.is_symlink()), None):
             raise GradingError(
                 f"{link} is a link, and the grader follows no links: choose another --out"
             )
@@ -73,53 +67,25 @@ class Store:
         seed = self.kept_seed() if chosen is None else _stretched(chosen)
         if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
-        write_atomically(self._out / "seed.txt", f"{seed}\n{sign(f'seed {seed}')}\n")
+        write_atomically(self._out / SEED, f"{seed}\n")
         return seed
 
     def kept_seed(self) -> int | None:
-        """Return the seed of the last time, if this user has graded into the folder."""
+        """Return the seed of the last time, if there was one."""
         with suppress(OSError, ValueError):
-            seed, signature = (self._out / "seed.txt").read_text(encoding="utf-8").split()
-            if is_signed(f"seed {seed}", signature):
-                return int(seed)
+            return int(read_text(self._out / SEED, at_most=100))
         return None
 
-    def results(self) -> Iterator[GradedResult]:
-        """Yield all results that this user's grader wrote, up to date or not."""
-        for path in sorted((self._out / "results").glob("*/*.json")):
-            with suppress(OSError, ValueError):
-                yield _signed_result(path)
-
-    def passed_checks(self) -> list[str]:
-        """Return the keys of the lessons whose integrity checks were passed."""
+    def results(self) -> list[GradedResult]:
+        """Return the results of the last run; none if another version of the grader wrote them."""
         with suppress(OSError, ValueError):
-            lines = (self._out / "examined.txt").read_text(encoding="utf-8").splitlines()
-            signed = (line.split() for line in lines)
-            return [key for key, signature in signed if is_signed(f"examined {key}", signature)]
+            lines = read_text(self._out / RESULTS, MAX_BYTES).splitlines()
+            return [from_text(line, GradedResult) for line in lines]
         return []
 
-    def add_passed_check(self, key: str) -> None:
-        """Keep one more of these keys."""
-        lines = [f"{one} {sign(f'examined {one}')}" for one in [*self.passed_checks()[-99:], key]]
-        write_atomically(self._out / "examined.txt", "\n".join([*lines, ""]))
-
-    def read(self, unit: Unit, key: str) -> GradedResult | None:
-        """Return the result of a unit, if it is there, whole and up to date."""
-        try:
-            result = _signed_result(self._file(unit))
-        except (OSError, ValueError):
-            return None
-        if (result.student, result.lesson, result.key) != (unit.student, unit.lesson, key):
-            return None
-        return result
-
-    def write(self, unit: Unit, result: GradedResult) -> None:
-        """Write a result, signed."""
-        text, key = to_text(result), f'"key": "{result.key}'
-        write_atomically(self._file(unit), text.replace(key, f"{key}.{sign(text)}", 1))
-
-    def _file(self, unit: Unit) -> Path:
-        return self._out / "results" / unit.lesson / f"{file_stem(unit.student)}.json"
+    def write_results(self, results: Iterable[GradedResult]) -> None:
+        """Write the results of this run, a line each."""
+        write_atomically(self._out / RESULTS, "".join(map(to_text, results)))
 
 
 def _stretched(seed: int) -> int:
@@ -132,23 +98,8 @@ def _stretched(seed: int) -> int:
     return int.from_bytes(data)
 
 
-def _signed_result(path: Path) -> GradedResult:
-    """Return the result in a file, whose signature is behind its key.
-
-    Raises:
-        OSError, ValueError: it is not there, or damaged, or not this user's.
-    """
-    text = path.read_text(encoding="utf-8")
-    if match := _SIGNATURE.search(text):
-        unsigned = text[: match.start(1)] + text[match.end(1) :]
-        if is_signed(unsigned, match[1][1:]):
-            return from_text(unsigned, GradedResult)
-    raise ValueError("not signed by this user")
-
-
 def grade_all(
     units: Iterable[Unit],
-    store: Store,
     settings: Settings,
     jobs: int,
     fresh: bool = False,
@@ -164,21 +115,25 @@ def grade_all(
     Raises:
         GradingError: the graded tests refuse the reference, or accept a stub, among others.
     """
-    unchecked: dict[str, set[Unit]] = {}
+    cache = Cache(settings.confined)
+    checked: set[str] = set()
     found: list[GradedResult] = []
+
+    def is_missing(unit: Unit) -> bool:
+        known = None if fresh else cache.read(unit, key_of(unit, settings.seed))
+        if known and unit.student == NOBODY:
+            verify_check(unit, known)
+        elif known:
+            found.append(known)
+        return known is None
 
     def missing() -> Iterator[Unit]:
         for unit in units:
-            key = judging_key(unit.lesson, settings.seed)
-            if unit.lesson not in unchecked and (fresh or key not in store.passed_checks()):
-                both = check_units(unit.lesson)
-                unchecked[unit.lesson] = set(both)
-                yield from both
-            known = None if fresh else store.read(unit, key_of(unit, settings.seed))
-            if known is None:
+            if unit.lesson not in checked:
+                checked.add(unit.lesson)
+                yield from filter(is_missing, check_units(unit.lesson))
+            if is_missing(unit):
                 yield unit
-            else:
-                found.append(known)
 
     start = partial(local_judges, settings, jobs)
     if scheduler is not None:
@@ -188,13 +143,9 @@ def grade_all(
     for unit, result in judge_units(missing(), start):
         if unit.student == NOBODY:
             verify_check(unit, result)
-            unchecked[unit.lesson].discard(unit)
-            if not unchecked[unit.lesson]:
-                store.add_passed_check(judging_key(unit.lesson, settings.seed))
-            continue
-        yield from ((known, True) for known in found)
-        found.clear()
-        if result.key:
-            store.write(unit, result)
-        yield result, False
+        cache.write(result)
+        if unit.student != NOBODY:
+            yield from ((known, True) for known in found)
+            found.clear()
+            yield result, False
     yield from ((known, True) for known in found)

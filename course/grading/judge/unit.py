@@ -2,7 +2,9 @@
 
 import functools
 import hashlib
+import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from course import root
 from course.grading.judge.sources import with_imported
@@ -124,7 +126,8 @@ def judging_key(lesson: str, seed: int) -> str:
         *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
     ]
     texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
-    return _hash_of(str(seed), str(worth), *texts)
+    versions = platform.python_version(), version("torch"), version("numpy")
+    return _hash_of(str(seed), str(worth), str(versions), *texts)
 
 
 def _hash_of(*parts: str | bytes) -> str:

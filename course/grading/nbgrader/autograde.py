@@ -78,7 +78,7 @@ class Autograde(converters.Autograde):
         store = Store(Path(self.coursedir.root) / "graded")
         with store.locked():
             settings, jobs = Settings(store.seed(None)), min(os.cpu_count() or 1, len(folders))
-            for result, _ in grade_all(units(), store, settings, jobs, self.force):
+            for result, _ in grade_all(units(), settings, jobs, self.force):
                 student = result.student
                 why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])
                 self.log.info("%s: %d of %d points%s", student, result.points, result.worth, why)
