@@ -101,13 +101,12 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
       course grade submissions/ --out again --compare graded
       course grade --self-test
     """
-    from course.grading.judge.import_path import UnsafePlace, safe_import_path
     from course.grading.judge.unit import GradingError
     from course.grading.lms.table import ExportError
     from course.grading.sandbox.sandbox import SandboxError, SandboxMissing
     from course.grading.submissions import SubmissionsError
 
-    expected = UnsafePlace, ExportError, GradingError, SandboxError, SubmissionsError, UnknownName
+    expected = ExportError, GradingError, SandboxError, SubmissionsError, UnknownName
     open_closed_streams()
     try:
         if self_test:
@@ -118,8 +117,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
             sys.exit(_self_test())
         if submissions is None:
             raise click.UsageError("SUBMISSIONS is missing: name the folder or zip to grade")
-        with safe_import_path(submissions):
-            sys.exit(_grade(submissions, **options))
+        sys.exit(_grade(submissions, **options))
     except SandboxMissing as error:
         raise click.ClickException(
             f"{error} Without a sandbox, the grader won't run students' code. --unsandboxed runs "

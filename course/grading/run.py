@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from course.grading.grades import Grades, grades_of
-from course.grading.judge.grade import RESULTS, SEED, Store, grade_all
+from course.grading.judge.grade import RESULTS, SEED, Store, grade_all, refuse_to_run_in
 from course.grading.judge.unit import GradingError, Settings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
@@ -148,7 +148,7 @@ def _check_folders(request: Request) -> None:
     """Make sure that a run overwrites nothing that it reads.
 
     Raises:
-        GradingError: it would, or there is nothing to grade or to compare with.
+        GradingError: it would, or runs among them, or there is nothing to grade or to compare with.
     """
     out, compare, submissions = request.out, request.compare, request.submissions
     if all((submissions / name).is_file() for name in (SEED, RESULTS)):
@@ -173,6 +173,7 @@ def _check_folders(request: Request) -> None:
         raise GradingError(
             f"the filled-in export would replace {request.export}: choose another --out"
         )
+    refuse_to_run_in(submissions)
 
 
 def _export_path(request: Request) -> Path:

@@ -29,6 +29,7 @@ from classes import (
 )
 from click.testing import CliRunner
 
+from course import ROOT
 from course.cli.grade import grade
 from course.grading.grades import grades_of
 from course.grading.judge import grade as grading
@@ -288,6 +289,21 @@ def test_only_regular_files_of_an_earlier_run_are_read(tmp_path, name, kind):
         file.unlink()
         {"a pipe": os.mkfifo, "a folder": os.mkdir}[kind](file)
     assert (store.kept_seed(), store.results()) in [(None, [replace(ANN, key="a")]), (SEED, [])]
+
+
+@pytest.mark.parametrize("place", ["the current folder", "the import path", "the course"])
+def test_the_grader_does_not_run_among_the_submissions(tmp_path, monkeypatch, place):
+    class_ = write_class(tmp_path / "class", {"ann": STUB})
+    if place == "the current folder":
+        monkeypatch.chdir(class_ / "ann")
+    elif place == "the import path":
+        monkeypatch.syspath_prepend(str(class_ / "ann" / "site-packages"))
+    else:
+        class_ = ROOT.parent
+    result = run(class_, out=tmp_path / "out")
+    assert result.exit_code == 1
+    assert "which is in the submissions" in result.output.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("place", ["out", "out/feedback", "out/.lock", "out/seed.txt"])

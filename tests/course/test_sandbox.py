@@ -8,11 +8,12 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from classes import children_of, is_alive, needs_sandbox, wait_until
+from classes import children_of, copy_course, is_alive, needs_sandbox, wait_until, with_course
 
 from course import ROOT
 from course.grading.sandbox import escapes, landlock, sandbox, seccomp, self_test
@@ -471,3 +472,29 @@ def test_a_judge_can_read_and_answer():
         return ours.recv(5), (ROOT / "README.md").read_bytes()[:6]
 
     assert in_a_process(confined) == "(b'hello', b'# What')"
+
+
+@pytest.mark.slow
+def test_workers_run_the_course_that_grades_and_not_another_that_is_installed(tmp_path):
+    """A worker of a copy says where it was loaded from, next to an installed course."""
+    copy = copy_course(tmp_path / "copy")
+    source = "import sys\ndef place(): return sys.modules['course.testing.executor'].__file__"
+    show = (
+        "from course import ROOT\n"
+        "from course.grading.sandbox.fork_server import ForkServer\n"
+        "from course.grading.sandbox.remote import RemoteExecutor, RemoteModule\n"
+        "with ForkServer() as server:\n"
+        f"    module = RemoteModule(server, {source.encode()!r}, 'exercises/rope.py')\n"
+        "    print(ROOT, RemoteExecutor(module).call('place', (), {})[0])\n"
+        "    module.end()"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-P", "-c", show],
+        env=with_course(copy),
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    root, executor = printed.stdout.split()
+    assert Path(root) == copy
+    assert Path(executor).is_relative_to(copy)

@@ -6,7 +6,7 @@ the cluster itself never meets it. On every machine there must be this course, a
 same version:
 
     dask scheduler
-    PYTHONSAFEPATH=1 dask worker ADDRESS --nworkers auto --nthreads 1
+    dask worker ADDRESS --nworkers auto --nthreads 1
     course grade submissions/ --scheduler ADDRESS
 """
 
@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from course.grading.judge.import_path import safe_import_path
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import Judges
 from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
@@ -114,7 +113,7 @@ def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
         GradingError: this worker cannot judge anything.
         SandboxError: it could not judge this unit.
     """
-    with _turn, safe_import_path():
+    with _turn:
         trouble = ""
         try:
             judge = _judge(settings)

@@ -6,6 +6,7 @@ again, and only what is missing or out of date is done.
 
 import hashlib
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -13,11 +14,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from course import root
 from course.grading.judge.cache import Cache, read_text
 from course.grading.judge.local import local_judges
 from course.grading.judge.reference_check import NOBODY, check_units, verify_check
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
+from course.grading.names import shown
 from course.system.files import write_atomically
 from course.testing.result import from_text, to_text
 
@@ -28,6 +31,20 @@ MAX_BYTES = 1 << 30
 
 _LONG = 2**64
 """A seed of that many possible ones cannot be found by trying."""
+
+
+def refuse_to_run_in(submissions: Path) -> None:
+    """Refuse to grade from among the submissions: Python might import what a student wrote.
+
+    Raises:
+        GradingError: the current folder, the course, Python or its import path is there.
+    """
+    for place in (Path.cwd(), root(), sys.prefix, *sys.path):
+        if Path(place).resolve().is_relative_to(submissions.resolve()):
+            raise GradingError(
+                f"Python imports from {shown(Path(place).resolve())}, which is in the submissions, "
+                f"{shown(submissions)}/: run the grader elsewhere, or name their folder alone"
+            )
 
 
 class Store:

@@ -40,8 +40,7 @@ class Autograde(converters.Autograde):
         Raises:
             NbGraderException: something could not be graded; the log says what, and why.
         """
-        from course.grading.judge.grade import GradingError  # it brings PyTorch along
-        from course.grading.judge.import_path import UnsafePlace, safe_import_path
+        from course.grading.judge.grade import GradingError, refuse_to_run_in
         from course.grading.sandbox.sandbox import SandboxError, SandboxMissing, missing
 
         assignment = self.coursedir.assignment_id
@@ -56,9 +55,9 @@ class Autograde(converters.Autograde):
         try:
             if lacking := missing():
                 raise SandboxMissing(" ".join(lacking))
-            with safe_import_path(Path(self.coursedir.root, self.coursedir.submitted_directory)):
-                self._grade(lesson)
-        except (GradingError, SandboxError, UnsafePlace, OSError, ValueError) as error:
+            refuse_to_run_in(Path(self.coursedir.root, self.coursedir.submitted_directory))
+            self._grade(lesson)
+        except (GradingError, SandboxError, OSError, ValueError) as error:
             self.log.error("%s", error)
             raise NbGraderException(str(error)) from None
 
