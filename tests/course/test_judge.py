@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import replace
 
@@ -17,7 +18,6 @@ from course.grading.judge import judge as judging
 from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
 from course.grading.judge.unit import GradedResult, Unit, key_of
 from course.grading.sandbox import remote
-from course.grading.sandbox.attempts import FILES, NETWORK, PROGRAM
 from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
 from course.grading.sandbox.sandbox import Limits, SandboxError
 from course.stubs import solution_of, stub_from
@@ -581,37 +581,24 @@ def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
 
 # --- what no exercise needs -----------------------------------------------------------------
 
-ATTEMPTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "runs a program": ("import os\nos.system('true')", (PROGRAM,)),
-    "starts a process": ("import subprocess\nsubprocess.run(['true'])", (PROGRAM,)),
-    "connects": ("import socket\nsocket.create_connection(('127.0.0.1', 9))", (NETWORK,)),
-    "writes a file": ("open('/tmp/found', 'w')", (FILES,)),
-    "removes files": ("import shutil\nshutil.rmtree('/tmp')", (FILES,)),
-    "both": ("import os\nos.system('true')\nos.remove('/etc/passwd')", (PROGRAM, FILES)),
-    "imports a library that looks for a place for its cache": ("import matplotlib.pyplot", ()),
-    "reads, and writes nowhere": ("import os\nopen(os.__file__)\nopen(os.devnull, 'w')", ()),
+REFUSED = {
+    "starts a process": "import subprocess\nsubprocess.run(['true'])",
+    "connects": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
+    "writes a file": "open('/tmp/found', 'w')",
+    "removes files": "import shutil\nshutil.rmtree('/tmp')",
+    "sends a signal": "import os\nos.kill(os.getppid(), 9)",
 }
 
 
-@pytest.mark.parametrize(
-    "then",
-    ["raise ValueError", "def lookup(weight, ids):\n    os._exit(0)", "os._exit(0)"],
-    ids=["it fails", "a call ends its process", "it ends its process"],
-)
-def test_what_was_tried_is_told_whatever_comes_after(judge, then):
-    code = f"{STUB}\n\nimport os\nos.system('true')\n{then}\n"
-    result = judge.grade(Unit("eve", "lookup", code.encode()))
-    assert (result.attempts, result.points) == ((PROGRAM,), 0)
-
-
-@pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("when", ["at import", "in a call"])
-def test_what_the_sandbox_refused_is_told_to_the_instructor(judge, name, when):
-    code, attempts = ATTEMPTS[name]
-    code = f"try:\n    {code.replace(chr(10), chr(10) + '    ')}\nexcept Exception:\n    pass\n"
+def test_a_refusal_says_what_the_sandbox_refuses(judge, name, when):
+    code = REFUSED[name]
     if when == "in a call":
-        body = code.replace("\n", "\n    ")
-        code = f"def rotate_half(x):\n    {body}\n    a, b = x.chunk(2, -1)\n"
-        code += "    return torch.cat((-b, a), -1)\n"
-    result = judge.grade(Unit("eve", "rope", f"{ROPE}\n\n{code}".encode()))
-    assert (result.attempts, result.points) == (attempts, result.worth)
+        code = "def lookup(weight, ids):\n" + textwrap.indent(code, "    ")
+    result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{code}\n".encode()))
+    said = result.trouble or result.exercises[0].first_wrong.message
+    first, *others = said.split("\n")
+    assert "PermissionError: " in first
+    assert "not let code change files, run programs, use the network or send signals" in first
+    assert others[-1].endswith(code.split("\n")[-1].strip())

@@ -633,13 +633,6 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
     assert page.says("rope.py contains every answer of the reference, word for word")
 
 
-def test_what_a_module_tried_is_told_to_the_instructor_alone():
-    tried = replace(result("eve"), attempts=("run a program", "use the network"))
-    page = overview(result("ann"), tried)
-    assert page.says("1 module that tried")
-    assert not feedback(tried).says("tried to run")
-
-
 def test_an_empty_class_is_said_to_be_one():
     assert overview().says("Nothing was graded.")
 

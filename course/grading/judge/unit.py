@@ -63,14 +63,12 @@ class GradedResult(LessonResult):
         student: whose it is.
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
-        attempts: what the module tried that the sandbox refuses, as "run a program".
     """
 
     seconds: float = 0.0
     student: str = ""
     key: str = ""
     module: str = ""
-    attempts: tuple[str, ...] = ()
 
     @property
     def handed_in(self) -> bool:

@@ -62,12 +62,6 @@ def for_instructor(
         for one in student.lessons
         if one.status == LessonStatus.NOT_GRADED
     ]
-    tried = [
-        (f"`{one.lesson.stem}.py` tried to {' and to '.join(one.result.attempts)}", student)
-        for student in grades.students
-        for one in student.lessons
-        if one.result and one.result.attempts
-    ]
     unknown = [(note, None) for note in about_class]
     students = {one.student: one for one in grades.students}
     found = [(str(one), students.get(one.student)) for one in published]
@@ -75,7 +69,6 @@ def for_instructor(
         unknown += [(note, student) for note in student.notes if note not in student.own_notes]
     return _tasks(
         (failed, "module", "not graded", "fix what is named here and run the same command again"),
-        (tried, "module", "that tried what no exercise needs", "it was blocked; read the file"),
         (unknown, "note", "on unclear owners", "put the student's name on it and grade again"),
         (found, "module", "with published answers", "take a look; this proves nothing"),
     )

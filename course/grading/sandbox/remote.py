@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from course.grading.sandbox.attempts import KINDS
 from course.grading.sandbox.deadline import Clock
 from course.grading.sandbox.fork_server import ForkServer, Worker
 from course.grading.sandbox.wire import (
@@ -30,7 +29,6 @@ from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 from course.testing.source import sources_of_earlier
 
 SECONDS_TO_LOAD = 30
-_SECONDS_TO_TELL = 5
 MAX_BYTES = 256 * 2**20
 """Of all answers of a module together; the judge keeps them to find out what went wrong."""
 MAX_TEXT = 5000
@@ -70,7 +68,6 @@ class RemoteModule:
         self._bytes_left = MAX_BYTES
         self._worker: Worker | None = None
         self._lost = False
-        self._tried: set[str] = set()
 
     def allow(self, seconds: float) -> None:
         """Let it keep the judge busy for so long, from now on."""
@@ -85,31 +82,18 @@ class RemoteModule:
         """
         self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
-        steps = [["load", [self._source, self._name, self._earlier]], ["attempts", []]]
+        step = ["load", [self._source, self._name, self._earlier]]
         try:
-            self._note_tried(self.take(steps, self.clock.now() + SECONDS_TO_LOAD))
+            self.take([step], self.clock.now() + SECONDS_TO_LOAD)
         except TimeIsUp:
             raise Wrong(f"{self._name} did not finish importing") from None
         except Stopped as error:
             raise Wrong(f"{self._name} cannot be imported: {error}") from None
         except (Wrong, ToDo, StudentError) as error:
-            self.attempts()
             self.end()
             said = str(error)
             what = "The file" if said.startswith(self._name) else self._name
             raise Wrong(f"{what} was not loaded; {quoted(said)}") from None
-
-    def attempts(self) -> tuple[str, ...]:
-        """Return which kinds of things the module tried that the sandbox refuses, if it tells."""
-        if self._worker is not None:
-            with contextlib.suppress(TimeIsUp, Stopped, StudentError, ToDo, Wrong, WorkerLost):
-                step = ["attempts", []]
-                self._note_tried(self.take([step], self.clock.now() + _SECONDS_TO_TELL))
-        return tuple(kind for kind in KINDS if kind in self._tried)
-
-    def _note_tried(self, told: Any) -> None:
-        if isinstance(told, list):
-            self._tried.update(kind for kind in told if isinstance(kind, str))
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from course.grading.sandbox.attempts import note_attempts
 from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
 from course.system.memory import ran_out_of_memory
 from course.testing.earlier import compiled, modules, names_defined_by
@@ -21,6 +20,7 @@ from course.testing.loading import run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
 
 MAX_MESSAGE = 4000
+REFUSED = "the grader does not let code change files, run programs, use the network or send signals"
 
 
 def serve(connection: socket.socket) -> None:
@@ -52,7 +52,6 @@ class _Session:
 
     def __init__(self) -> None:
         self.executor: Executor | None = None
-        self._attempts: set[str] = set()
 
     def load(self, source: bytes, name: str, sources: dict[str, str]) -> None:
         """Run the text of a module, whose lines error messages can then show.
@@ -63,14 +62,9 @@ class _Session:
         earlier = names_defined_by(sources)
         sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
-        note_attempts(str(path), self._attempts.add)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
         self.executor = Executor(run_module(source, path, earlier))
-
-    def attempts(self) -> list[str]:
-        """Return what the module has tried so far that the sandbox refuses."""
-        return sorted(self._attempts)
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
@@ -91,11 +85,20 @@ def _answer(actor: _Session, verb: str, args: list, kwargs: dict | None = None) 
     except ToDo as error:
         return ["to do", error.name[:MAX_MESSAGE]]
     except Wrong as error:
-        return ["wrong", str(error)[:MAX_MESSAGE]]
+        return ["wrong", _with_reason(str(error), error)[:MAX_MESSAGE]]
     except StudentError as error:
-        shortened = [error.message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
+        message = _with_reason(error.message, error)
+        shortened = [message[:MAX_MESSAGE], error.where[:MAX_MESSAGE]]
         return ["student", [[kind[:100] for kind in error.kinds[:20]], *shortened]]
     except Exception as error:  # of the executor's own, as it looked at what came back
         if ran_out_of_memory(error):
             raise
         return ["wrong", f"what came back cannot be looked at: {type(error).__name__}"]
+
+
+def _with_reason(said: str, error: Exception) -> str:
+    """Return what is said of an exception; if the sandbox caused it, with what that refuses."""
+    if not isinstance(error.__cause__, PermissionError):
+        return said
+    first, *others = said.split("\n")
+    return "\n".join([f"{first}; {REFUSED}", *others])
