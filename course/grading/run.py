@@ -20,7 +20,7 @@ from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
 from course.syllabus import Lesson, counted_lessons, lessons
-from course.system.files import write_atomically, write_bytes_atomically
+from course.system.files import private_files, write_atomically, write_bytes_atomically
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def grade_class(
                 f"than one submission: {'; '.join(unclear)}. Fill in their points by hand."
             )
     store = Store(request.out)
-    with store.locked():
+    with private_files(), store.locked():
         seed = request.seed
         if request.compare and seed is None:
             seed = Store(request.compare).kept_seed()  # other inputs would be a difference, too

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 MANIFEST = "manifest.json"
@@ -34,6 +35,16 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
         if error.filename:
             error.filename, error.filename2 = str(path), None  # and not the draft
         raise
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Let nobody else read the files and folders that this process makes meanwhile."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def add_to_zip(opened: zipfile.ZipFile, name: str, data: bytes, mode: int = 0o644) -> None:

@@ -109,6 +109,8 @@ def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path)
     assert graded_once.ran.exit_code == 0, said
     assert "students: 4, results: 4;" in said and "not tested: 1" in said
     assert (out / "grades.csv").exists()
+    for path in graded_once.out.parent.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "<code>learned.py</code> has published" in page  # ann's and cyd's
     assert "older page" not in said

@@ -21,7 +21,7 @@ from course.grading.judge.reference_check import NOBODY, check_units, verify_che
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
 from course.grading.names import shown
-from course.system.files import write_atomically
+from course.system.files import private_files, write_atomically
 from course.testing.result import from_text, to_text
 
 SEED, RESULTS = "seed.txt", "results.jsonl"
@@ -65,7 +65,7 @@ class Store:
             raise GradingError(
                 f"{link} is a link, and the grader follows no links: choose another --out"
             )
-        self._out.mkdir(parents=True, exist_ok=True)
+        self._out.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._out / ".lock")
         try:
             lock.acquire(timeout=0)
@@ -84,7 +84,8 @@ class Store:
         seed = self.kept_seed() if chosen is None else _stretched(chosen)
         if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
-        write_atomically(self._out / SEED, f"{seed}\n")
+        with private_files():
+            write_atomically(self._out / SEED, f"{seed}\n")
         return seed
 
     def kept_seed(self) -> int | None:
