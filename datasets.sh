@@ -12,7 +12,7 @@ done
 # -P: the caller's folder may contain another `course`, which must not be used instead of this one.
 PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH
-if ! "$python" -P -c 'import click, filelock, requests' 2>/dev/null; then
+if ! "$python" -P -c 'import click, filelock, pooch, remotezip, tqdm' 2>/dev/null; then
     echo "$python is not Python 3.11 or newer with the course's packages: run 'pip install -e .' in $root" >&2
     exit 1
 fi

@@ -56,7 +56,7 @@ if "google.colab" in sys.modules:
         raise SystemExit(f"The course could not be fetched from {address}.")
     %cd -q {folder}/notebooks
     %pip install --quiet --no-deps --editable {folder}
-    %pip install --quiet jupytext gguf
+    %pip install --quiet jupytext gguf pooch remotezip
     sys.path.insert(0, folder)
     os.environ["COURSE_COMMAND_PREFIX"] = "!"
 """

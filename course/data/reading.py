@@ -57,7 +57,7 @@ def expect_text(name: str, beginning: bytes, replace_by: str) -> None:
     start = beginning.removeprefix(codecs.BOM_UTF8).lstrip()
     is_what = {
         "is empty": not start,
-        "is a web page": re.match(rb"<(!doctype\s+html|html|\?xml)\b", start, re.IGNORECASE),
+        "is a web page": is_web_page(start),
         "is only a pointer of Git LFS to a file": start.startswith(b"version https://git-lfs"),
         "is text in UTF-16, not in UTF-8": is_utf16(beginning),
         **{f"is packed ({kind})": beginning.startswith(magic) for magic, kind in _PACKED.items()},
@@ -65,6 +65,12 @@ def expect_text(name: str, beginning: bytes, replace_by: str) -> None:
     for what, it_is in is_what.items():
         if it_is:
             raise DataError(f"{name} {what}; {replace_by}")
+
+
+def is_web_page(beginning: bytes) -> bool:
+    """Return whether a file begins like HTML."""
+    start = beginning.lstrip()
+    return bool(re.match(rb"<(!doctype\s+html|html|\?xml)\b", start, re.IGNORECASE))
 
 
 def is_utf16(beginning: bytes) -> bool:

@@ -1,11 +1,10 @@
 """A small web server on 127.0.0.1 that can misbehave the way real ones do, and counts bytes."""
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
-
-PIECE = 1 << 14
 
 
 @dataclass
@@ -13,25 +12,28 @@ class File:
     """A file on the server and how it is served.
 
     `faults` are used up one a request: ("status", 503), ("cut", bytes) breaks off after so many,
-    ("stall", 0) is silent for as long as the server runs, ("late", bytes) begins so much too late.
+    ("stall", 0) is silent for as long as the server runs, ("endless", 0) repeats the file until
+    the other side has gone. `headers` replace those that are right.
     """
 
     data: bytes
     ranges: bool = True
-    content_type: str = "application/octet-stream"
-    faults: list[tuple[str, float]] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    faults: list[tuple[str, int]] = field(default_factory=list)
 
 
 class Server:
-    """Serves `files` (path -> File); notes the Range of each request, and counts bytes of bodies.
+    """Serves `files` (path -> File).
 
     Attributes:
-        requests: for each request its path and its Range.
+        requests: the path of each request.
+        served: bytes of all bodies.
     """
 
     def __init__(self):
         self.files: dict[str, File] = {}
-        self.requests: list[tuple[str, str | None]] = []
+        self.requests: list[str] = []
         self.served = 0
         self.lock = threading.Lock()
         self.ended = threading.Event()
@@ -61,36 +63,34 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server, asked = self.course_server, self.headers.get("Range")
         with server.lock:
-            server.requests.append((self.path, asked))
-            file = server.files.get(unquote(self.path))
-            fault, value = file.faults.pop(0) if file and file.faults else (None, 0)
-        if file is None or fault == "status":
-            self.send_response(value or 404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
+            server.requests.append(self.path)
+            file = server.files.get(unquote(self.path), File(b"", faults=[("status", 404)]))
+            fault, value = file.faults.pop(0) if file.faults else (None, 0)
         if fault == "stall":
             server.ended.wait()
             return
-        first, last = 0, len(file.data) - 1
+        first, last, size = 0, len(file.data) - 1, len(file.data)
         if is_part := file.ranges and asked is not None:
             begin, _, end = asked.removeprefix("bytes=").partition("-")
-            first, last = int(begin) + (value if fault == "late" else 0), min(int(end), last)
-        self.send_response(206 if is_part else 200)
-        self.send_header("Content-Type", file.content_type)
-        self.send_header("Content-Length", str(last + 1 - first))
+            if begin:
+                first, last = int(begin), min(int(end), last)
+            else:
+                first = max(0, size - int(end))
+        headers = {"Content-Length": str(last + 1 - first)} if fault != "endless" else {}
         if is_part:
-            self.send_header("Content-Range", f"bytes {first}-{last}/{len(file.data)}")
+            headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+        self.send_response(value if fault == "status" else 206 if is_part else 200, file.reason)
+        for name, said in (headers | file.headers).items():
+            self.send_header(name, said)
         self.end_headers()
         body = file.data[first : last + 1]
         body = body[:value] if fault == "cut" else body
-        for at in range(0, len(body), PIECE):
-            try:
-                self.wfile.write(body[at : at + PIECE])
-            except OSError:  # the other side has gone
-                return
-            with server.lock:
-                server.served += len(body[at : at + PIECE])
+        with contextlib.suppress(OSError):  # the other side has gone
+            while True:
+                self.wfile.write(body)
+                server.served += len(body)
+                if fault != "endless" or server.ended.is_set():
+                    break
 
     def log_message(self, *message):
         """Keep quiet."""
