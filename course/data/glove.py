@@ -7,29 +7,25 @@ What people's files have and does no harm is read: a byte order mark, the line e
 and a space at the end of a line, and word2vec's first line, "400000 50".
 """
 
-import codecs
+import io
 import os
 import re
-import uuid
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from course.data import data_folder
-from course.data.decimals import parse_decimals, to_float
 from course.data.reading import DataError, expect_text
 from course.system.console import typed
+from course.system.files import write_bytes_atomically
 
 if TYPE_CHECKING:
     import torch
 
-_CHUNK_BYTES = 1 << 20
-_SPACE, _NEWLINE = b" \n"
+_PIECE_BYTES = 1 << 21
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -119,194 +115,139 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
     text = Path(folder or data_folder()) / f"glove.6B.{dim}d.txt"
     if not text.exists():
         raise FileNotFoundError(f"{text} is missing; {_fetch(dim)}")
-    _warn_if_cut(text, dim)
-    if stored := _stored(text, dim):
+    facts = text.stat()
+    origin = f"{text.name} {facts.st_size} bytes, modified {facts.st_mtime_ns}\n".encode()
+    store = text.with_suffix(".npy")
+    if stored := _stored(store, origin, dim):
         return stored
-    failure = "the text changes while it is read"
+    vocabulary, vectors = _read(text, dim)
+    failure, saved = None, io.BytesIO()
+    np.save(saved, vectors)
+    saved.write(origin + vocabulary)
     try:
-        _store(text, dim)
+        write_bytes_atomically(store, saved.getbuffer())
     except OSError as error:  # a read-only folder, a full disk
-        failure = str(error)
+        failure = error
     # Asked even after a failure: another process may have stored the same text meanwhile, and
     # Windows lets nobody replace a file that is mapped.
-    if stored := _stored(text, dim):
+    if stored := _stored(store, origin, dim):
         return stored
     warnings.warn(
         f"{text.name} was read into memory and will be parsed again next time, "
         f"because nothing could be stored next to it: {failure}",
         stacklevel=2,
     )
-    vocabularies, vectors = zip(*read_chunks(text, dim), strict=True)
-    return WordVectors(b"".join(vocabularies), np.concatenate(vectors))
+    return WordVectors(vocabulary, vectors)
 
 
-def _stored(text: Path, dim: int) -> WordVectors | None:
+def _stored(store: Path, origin: bytes, dim: int) -> WordVectors | None:
     """Return what an earlier call stored; None if it is missing, incomplete or of another text."""
     try:
-        with open(text.with_suffix(".npy"), "rb") as file:
-            np.lib.format.read_magic(file)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            # "c", copy on write: a stray write stays in this process, where "r" would crash it.
-            vectors = np.memmap(file, dtype, mode="c", offset=file.tell(), shape=shape)
+        # "c", copy on write: a stray write stays in this process, where "r" would crash it.
+        vectors = np.load(store, mmap_mode="c")
+        with open(store, "rb") as file:
             file.seek(vectors.offset + vectors.nbytes)
-            origin, vocabulary = file.readline(), file.read()
-    except (OSError, ValueError):
+            found, vocabulary = file.readline(), file.read()
+    except (OSError, EOFError, ValueError):
         return None
-    if origin != _origin(text) or vectors.shape != (vocabulary.count(b"\n"), dim):
+    if found != origin or vectors.shape != (vocabulary.count(b"\n"), dim):
         return None
     return WordVectors(vocabulary, np.asarray(vectors))
-
-
-def _store(text: Path, dim: int) -> None:
-    vocabularies, n_rows = [_origin(text)], 0
-    with _replacing(text.with_suffix(".npy")) as file:
-        _write_header(file, (n_rows, dim))
-        for vocabulary, vectors in read_chunks(text, dim):
-            vocabularies.append(vocabulary)
-            file.write(vectors.astype("<f4", copy=False).data)
-            n_rows += len(vectors)
-        file.writelines(vocabularies)
-        file.seek(0)
-        _write_header(file, (n_rows, dim))  # as long as before: numpy pads it
-
-
-def _origin(text: Path) -> bytes:
-    """Return a line that changes with the text."""
-    facts = text.stat()
-    return f"{text.name} {facts.st_size} bytes, modified {facts.st_mtime_ns}\n".encode()
-
-
-def _write_header(file: BinaryIO, shape: tuple[int, int]) -> None:
-    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a new file that takes the name `path` once it is complete, or else vanishes."""
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with open(unfinished, "xb") as file:
-            yield file
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _fetch(dim: int) -> str:
     return f"fetch it with: {typed(f'course data glove --dim {dim}')}"
 
 
-def _warn_if_cut(text: Path, dim: int) -> None:
-    """Warn if the last line has no line end, as when a download or a copy was cut off."""
+def _read(text: Path, dim: int) -> tuple[bytes, np.ndarray]:
+    """Return all words (a newline after each) and vectors `(V, C)` of a text."""
+    words, vectors, last = [], [np.empty((0, dim), np.float32)], b"\n"
     with open(text, "rb") as file:
-        if file.seek(0, os.SEEK_END) == 0:
-            return  # which has its own error
-        file.seek(-1, os.SEEK_END)
-        if file.read() != b"\n":
-            warnings.warn(
-                f"the last line of {text.name} has no line end: the file may be cut off, and its "
-                f"last number with it; {_fetch(dim)}, or add a line end",
-                stacklevel=3,
-            )
-
-
-def read_chunks(text: Path, dim: int) -> Iterator[tuple[bytes, np.ndarray]]:
-    """Give about a megabyte at a time: words (a newline after each) and vectors `(n, C)`."""
-    n_lines = 0
-    with open(text, "rb") as file:
-        chunk = file.read(_CHUNK_BYTES) + file.readline()
-        expect_text(text.name, chunk[:1024], _fetch(dim))
-        chunk = chunk.removeprefix(codecs.BOM_UTF8)
-        if header := re.match(rb"\d+ (\d+) *\r?\n", chunk):
-            _expect_width(text, int(header[1]), dim)
-            n_lines, chunk = 1, chunk[header.end() :]
-        while chunk or (chunk := file.read(_CHUNK_BYTES) + file.readline()):
-            parsed = _parse(chunk.removesuffix(b"\n") + b"\n", dim)
-            if parsed is None:
-                lines = _uniform(chunk)
-                parsed = _parse(lines, dim) or _parse_each(text, lines, dim, n_lines)
-            yield parsed
-            n_lines, chunk = n_lines + len(parsed[1]), b""
-
-
-def _expect_width(text: Path, width: int, dim: int) -> None:
-    if width != dim:
-        raise DataError(
-            f"{text.name}, line 1: its vectors have {width} numbers, not {dim}; {_fetch(dim)}"
+        beginning = file.read(1024)
+        expect_text(text.name, beginning, _fetch(dim))
+        skipped = re.match(rb"(\xef\xbb\xbf)?(\d+ %d\s*\n)?" % dim, beginning)
+        file.seek(skipped.end())
+        n_lines = skipped[0].count(b"\n")
+        while lines := file.readlines(_PIECE_BYTES):
+            parsed = _parse(lines, dim) or _parse_each(text, lines, dim, n_lines)
+            words.append(parsed[0])
+            vectors.append(parsed[1])
+            n_lines += len(lines)
+            last = lines[-1]
+    if not last.endswith(b"\n"):
+        warnings.warn(
+            f"the last line of {text.name} has no line end: the file may be cut off, and its "
+            f"last number with it; {_fetch(dim)}, or add a line end",
+            stacklevel=3,
         )
+    return b"".join(words), np.concatenate(vectors)
 
 
-def _uniform(chunk: bytes) -> bytes:
-    """Return whole lines with a space between fields and a newline after each line."""
-    lines = chunk.removesuffix(b"\n") + b"\n"
-    for old, new in ((b"\r\n", b"\n"), (b"\t", b" "), (b" \n", b"\n")):
-        lines = lines.replace(old, new)
-    return lines
+def _parse(lines: list[bytes], dim: int) -> tuple[bytes, np.ndarray] | None:
+    """Return the words and vectors of some lines, or None if one is damaged or unusual.
 
-
-def _parse(lines: bytes, dim: int) -> tuple[bytes, np.ndarray] | None:
-    """Return the words and vectors of some lines; None if one is damaged, or a word has spaces."""
-    characters = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero((characters == _SPACE) | (characters == _NEWLINE))
-    if len(ends) % (dim + 1):
+    NumPy reads the numbers of all lines at once, so only their total is known. But each line has
+    `dim` fields, none of them is empty, and each gives at least one number or ends the reading: if
+    the total is right, each gives one.
+    """
+    words, _, rest = zip(*(line.partition(b" ") for line in lines), strict=True)
+    vocabulary, numbers = b"\n".join(words) + b"\n", b"".join(rest)
+    characters = np.frombuffer(numbers, np.uint8)
+    ends = np.flatnonzero(characters <= ord(" "))  # of fields
+    last = characters[ends[dim - 1 :: dim]]
+    if len(ends) != dim * len(lines) or (last != ord("\n")).any():
         return None
-    # Where each field ends, a row per line: `dim` spaces and then the newline, or it is damaged.
-    ends = ends.reshape(-1, dim + 1)
-    if ((characters[ends] == _NEWLINE) != (np.arange(dim + 1) == dim)).any():
+    if np.diff(ends, prepend=-1).min() < 2:  # two spaces in a row
         return None
-    vectors = parse_decimals(lines, ends[:, :-1].ravel() + 1, ends[:, 1:].ravel())
-    starts = [0, *(ends[:-1, -1] + 1).tolist()]
-    words = [lines[start:end] for start, end in zip(starts, ends[:, 0].tolist(), strict=True)]
-    vocabulary = b"\n".join(words) + b"\n"
-    if not (np.isfinite(vectors).all() and all(words) and _is_utf8(vocabulary)):
-        return None
-    return vocabulary, vectors.reshape(-1, dim)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # how NumPy says "this is no number"
+        try:
+            vocabulary.decode("utf-8")
+            vectors = np.fromstring(numbers, np.float32, sep=" ")
+        except (DeprecationWarning, ValueError):
+            return None
+    good = all(words) and len(vectors) == dim * len(lines) and np.isfinite(vectors).all()
+    return (vocabulary, vectors.reshape(-1, dim)) if good else None
 
 
-def _parse_each(text: Path, lines: bytes, dim: int, lines_before: int) -> tuple[bytes, np.ndarray]:
+def _parse_each(
+    text: Path, lines: list[bytes], dim: int, lines_before: int
+) -> tuple[bytes, np.ndarray]:
     """Return what `_parse` does, line by line: where words have spaces, such as ". . .".
 
     Raises:
         DataError: a line is damaged.
     """
     words, rows = [], []
-    for number, line in enumerate(lines.removesuffix(b"\n").split(b"\n"), lines_before + 1):
-        word, *numbers = line.rsplit(b" ", dim)
-        if problem := _problem(line, word, numbers, dim):
+    for number, line in enumerate(lines, lines_before + 1):
+        word, *numbers = line.rsplit(None, dim) or [b""]
+        if problem := _problem(word, numbers, dim):
             raise DataError(f"{text.name}, line {number}: {problem}; correct it, or {_fetch(dim)}")
         words.append(word + b"\n")
         rows.append([float(field) for field in numbers])
     return b"".join(words), np.array(rows, dtype=np.float32)
 
 
-def _problem(line: bytes, word: bytes, numbers: list[bytes], dim: int) -> str:
+def _problem(word: bytes, numbers: list[bytes], dim: int) -> str:
     """Return what is wrong with a line that was split into a word and numbers, or nothing."""
-    if b"  " in line:
-        return f"two spaces in a row after {_shown(line.partition(b'  ')[0])}; put one"
+    shown = ascii(word[:40].decode("utf-8", "backslashreplace"))  # for any console
     if len(numbers) < dim:
-        return f"{_shown(word)} must be followed by {dim} numbers; got {len(numbers)}"
+        return f"{shown} must be followed by {dim} numbers; got {len(numbers)}"
     for field in numbers:
-        if not abs(to_float(field)) <= _LARGEST:  # NaN too
+        if not _is_number(field):
+            got = ascii(field[:40].decode("utf-8", "backslashreplace"))
             if re.fullmatch(rb"[-+]?\d*,\d+", field):
-                return f"a number must have a decimal point, not a comma; got {_shown(field)}"
-            return f"every number must be finite; got {_shown(field)}"
-    if not word or not _is_utf8(word):
-        return f"the word must be UTF-8 and not empty; got {_shown(word)}"
-    *_, last = word.split(b" ")
-    if last != word and to_float(last) == to_float(last):
-        return f"more than {dim} numbers; they begin in {_shown(word)}"
+                return f"a number must have a decimal point, not a comma; got {got}"
+            return f"every number must be finite; got {got}"
+    if word.decode("utf-8", "ignore").encode() != word:
+        return f"the word must be UTF-8; got {shown}"
+    if b" " in word and _is_number(word.rpartition(b" ")[2]):
+        return f"more than {dim} numbers; they begin in {shown}"
     return ""
 
 
-def _shown(text: bytes) -> str:
-    """Return the beginning of some bytes, quoted, for any console."""
-    return ascii(text[:40].decode("utf-8", "backslashreplace"))
-
-
-def _is_utf8(text: bytes) -> bool:
+def _is_number(field: bytes) -> bool:
     try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
+        return abs(float(field)) <= _LARGEST
+    except ValueError:
         return False
-    return True
