@@ -113,7 +113,7 @@ def lessons() -> tuple[Lesson, ...]:
     )
 
     def exercise(stem: str, fields: dict[str, Any]) -> Exercise:
-        words = syllabus.get("exercise", {}).get(fields["name"], {})  # what lacks, the doctor says
+        words = syllabus.get("exercise", {}).get(fields["name"], {})  # a test says what is missing
         hints = tuple(words.get(kind, "") for kind in HINTS)
         fields = {**fields, "uses": tuple(fields.get("uses", ()))}
         return Exercise(lesson=stem, why=words.get("why", ""), hints=hints, **fields)

@@ -32,7 +32,6 @@ _MORE = {
     "nbgrader": "course.cli.nbgrader",
     "gradescope": "course.grading.engines.gradescope",
     "build": "course.cli.files",
-    "doctor": "course.cli.doctor",
 }
 """The commands that it only names."""
 
