@@ -23,9 +23,9 @@ from benchmarks.measuring import arguments_of, machine
 from course.data.batches import get_batch
 from course.data.corpus import load_corpus
 from course.experiments.gpt import LONG, WITH, GPTTraining
-from course.experiments.training import Settings
+from course.experiments.training import TrainingSettings
 
-PUBLISHED = Settings(
+PUBLISHED = TrainingSettings(
     LONG.size, steps=2000, batch_size=12, lr=1e-3, context=64, warm_up=100, last_rate=0.1
 )
 
@@ -37,7 +37,7 @@ class PublishedGPT(nn.Module):
     2.3; no biases and no dropout, as nanoGPT has it here.
     """
 
-    def __init__(self, vocab_size: int, settings: Settings) -> None:
+    def __init__(self, vocab_size: int, settings: TrainingSettings) -> None:
         super().__init__()
         n_embd, n_layers = settings.size.n_embd, settings.size.n_layers
         self.tokens = nn.Embedding(vocab_size, n_embd)
@@ -82,7 +82,7 @@ class PublishedBlock(nn.Module):
 class PublishedTraining(GPTTraining):
     """nanoGPT's training: decay for matrices only, gradients no longer than 1."""
 
-    def __init__(self, scheme: str, settings: Settings, text: str) -> None:
+    def __init__(self, scheme: str, settings: TrainingSettings, text: str) -> None:
         super().__init__(scheme, settings, text)
         matrices = [weight for weight in self.model.parameters() if weight.dim() == 2]
         others = [weight for weight in self.model.parameters() if weight.dim() != 2]
@@ -106,7 +106,7 @@ class PublishedTraining(GPTTraining):
         return F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
 
 
-CONTESTANTS: dict[str, tuple[type[GPTTraining], Settings]] = {
+CONTESTANTS: dict[str, tuple[type[GPTTraining], TrainingSettings]] = {
     "lesson 8's GPT, our settings": (GPTTraining, LONG),
     "nanoGPT's model and settings": (PublishedTraining, PUBLISHED),
 }

@@ -26,11 +26,11 @@ from pathlib import Path
 
 from benchmarks.measuring import arguments_of, machine, spent_on_machine
 from course import ROOT
+from course.core.stubs import stub_from
+from course.core.syllabus import Lesson, find_lesson, lessons
 from course.grading.judge.unit import GradedResult
 from course.grading.sandbox.sandbox import missing
 from course.mistakes import alternatives, mistakes
-from course.stubs import stub_from
-from course.syllabus import Lesson, find_lesson, lessons
 from course.testing.result import from_text
 
 KINDS = ("right", "half-right", "wrong", "stub")

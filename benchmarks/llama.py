@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measuring import arguments_of, in_turns, machine
+from course.core.syllabus import find_lesson
 from course.data import data_folder
 from course.data.published import FILE, PublishedModel, open_smollm2
 from course.experiments.llama import load, sample_ids
 from course.student.exercises import reference_exercises
-from course.syllabus import find_lesson
 
 PROMPT = "The king of a small country wrote a letter to his daughter. It said:"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from benchmarks.measuring import arguments_of, machine
 from course import ROOT
+from course.core.stubs import stub_from
+from course.core.syllabus import Lesson, lessons
 from course.mistakes import mistakes
-from course.stubs import stub_from
-from course.syllabus import Lesson, lessons
 
 VERDICT = re.compile(r"exercises/.*: [\d.]+ s; save to test again")
 EVERYTHING = "Everything passes."

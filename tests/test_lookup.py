@@ -7,7 +7,7 @@ import torch
 from course.testing import exercise, expect
 
 SHAPES = [(5,), (1, 1), (2, 3, 4)]
-FAR = [(2_300, 1, (1, 2)), (2, 9_001, (2, 2)), (2, 1, (9_001, 1)), (2, 1, (1, 9_001))]
+FAR = [(40_000, 1, (1, 2)), (2, 9_001, (2, 2)), (2, 1, (9_001, 1)), (2, 1, (1, 9_001))]
 """V, C and the shape of the ids: many rows, wide ones, many texts and a long one."""
 
 
@@ -102,7 +102,7 @@ class TestLookup:
             expect.rejects(lesson.lookup, TypeError, bad=(counting(5, 3), bad))
 
     def test_large_tables_and_batches(self, lesson, draw):
-        """2300 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens; then the last of
+        """40000 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens; then the last of
         60 001 rows, whose number doesn't fit into 16 bits with a sign.
         """
         expect_rows_far_out(lesson.lookup, draw)
@@ -136,7 +136,7 @@ class TestOneHotLookup:
         expect.close(got, sum_of_each_row(upstream, IDS, 7))
 
     def test_large_tables_and_batches(self, lesson, draw):
-        """2300 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens."""
+        """40000 rows, rows of 9001 numbers, 9001 texts, a text of 9001 tokens."""
         expect_rows_far_out(lesson.one_hot_lookup, draw)
 
     def test_changed_arguments_are_seen(self, lesson, draw):

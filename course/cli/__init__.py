@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from course import IS_WHOLE, __version__, root
-from course.syllabus import UnknownName, did_you_mean
-from course.system.console import replace_unprintable, typed
-from course.system.terminal import columns, is_terminal
+from course.core.console import replace_unprintable, typed
+from course.core.syllabus import UnknownName, did_you_mean
+from course.core.terminal import columns, is_terminal
 
 _MAIN = {
     "check": "course.cli.exercises",

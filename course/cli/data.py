@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from course.core.console import typed
 from course.data import data_folder, sources
 from course.data.download import DataError, obtain
 from course.data.sources import Dataset
-from course.system.console import typed
 
 NAMES = ("tinyshakespeare", "glove", "analogies", "smollm2", "minilm", "all")
 DIMS = ("50", "100", "200", "300")

@@ -7,9 +7,9 @@ import sys
 import click
 
 from course import root
-from course.syllabus import Exercise, find_exercises, find_lesson, lessons
-from course.system.console import typed
-from course.system.terminal import fitting, is_terminal
+from course.core.console import typed
+from course.core.syllabus import Exercise, find_exercises, find_lesson, lessons
+from course.core.terminal import fitting, is_terminal
 
 
 @click.command(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from course.building.notebooks import UNGRADED, notebook_of, stems
-from course.messages.wording import filled
-from course.syllabus import Exercise, UnknownName, find_exercises, find_lesson, lessons
-from course.system.console import typed
-from course.system.files import write_bytes_atomically
+from course.core.console import typed
+from course.core.files import write_bytes_atomically
+from course.core.syllabus import Exercise, UnknownName, find_exercises, find_lesson, lessons
+from course.publishing.building.notebooks import UNGRADED, notebook_of, stems
+from course.testing.messages.wording import filled
 
 
 def _files_of(name: str) -> tuple[Path, ...]:
@@ -81,7 +81,8 @@ def _open_text(name: str | None) -> None:
     from course.student.progress import next_exercise, status_of_all
 
     try:
-        from course.site import cards, local
+        from course.publishing.site import cards
+        from course.student import texts
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{error.name} is missing: pip install -e .") from None
     status = status_of_all()
@@ -89,7 +90,7 @@ def _open_text(name: str | None) -> None:
     exercise = _one_exercise(name) if is_named else (next_exercise(status) or (None, None))[1]
     lesson = find_lesson(exercise.lesson if exercise else name if is_named else lessons()[-1].stem)
     try:
-        page = local.write_texts(status, click.echo) / lesson.stem / "README.html"
+        page = texts.write_texts(status, click.echo) / lesson.stem / "README.html"
     except OSError as error:
         raise click.ClickException(
             f"{error.filename} cannot be written: {error.strerror}"
@@ -126,7 +127,7 @@ def reset(name: str | None, only_list: bool, restore: str | None) -> None:
       course reset --restore
       course reset --restore rope
     """
-    from course.building.build import BuildError
+    from course.publishing.building.build import BuildError
     from course.student import backups
 
     if [bool(name), only_list, restore is not None].count(True) != 1:
@@ -252,7 +253,7 @@ def build(only_check: bool, force: bool) -> None:
       course build
       course build --check
     """
-    from course.building import build as building
+    from course.publishing.building import build as building
     from course.student import backups
 
     try:

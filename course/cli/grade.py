@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from course.syllabus import UnknownName, chosen_lessons, lessons
-from course.system.console import open_closed_streams
-from course.system.terminal import advance
+from course.core.console import open_closed_streams
+from course.core.syllabus import UnknownName, chosen_lessons, lessons
+from course.core.terminal import advance
 
 SECONDS_BETWEEN_LINES = 10
 """Of progress, where there is no terminal."""

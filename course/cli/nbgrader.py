@@ -49,9 +49,9 @@ def init(folder: Path) -> None:
 
 def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
-    from course.building.notebooks import notebook_from, source_of
-    from course.stubs import stub_of
-    from course.syllabus import lessons
+    from course.core.stubs import stub_of
+    from course.core.syllabus import lessons
+    from course.publishing.building.notebooks import notebook_from, source_of
 
     if os.path.lexists(folder) and (folder.is_symlink() or folder.is_file() or os.listdir(folder)):
         raise ValueError(f"{folder} already exists: name a new or an empty folder")

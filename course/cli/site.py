@@ -27,7 +27,7 @@ def site() -> None:
     help="The output folder; site/ by default.",
 )
 def build(out: Path | None) -> None:
-    """Build the site. This takes minutes, because it runs all notebooks.
+    """Build the site. The first time takes minutes, because it runs all notebooks.
 
     The notebooks show real words if you have run `course data all`. If the build fails, you keep
     the previous site.
@@ -40,12 +40,14 @@ def build(out: Path | None) -> None:
     if not all(map(find_spec, _NEEDED)):
         raise click.ClickException('the site needs more packages: pip install -e ".[site]"')
     from course import root
-    from course.site.build import SiteError, build_site
+    from course.publishing.site.build import SiteError, build_site
 
     out = (out or root() / "site").resolve()
-    click.echo("building the site; this takes minutes, because it runs all notebooks")
+    click.echo(
+        "building the site; a notebook that is new or meets new code is run first, for minutes"
+    )
     try:
-        warnings = build_site(out)
+        warnings = build_site(out, root() / ".course" / "site")
     except SiteError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from course.core.console import typed
 from course.data import data_folder
 from course.data.kingdom import kingdom_text
 from course.data.reading import read_text
-from course.system.console import typed
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from course.core.console import typed
+from course.core.files import write_bytes_atomically
 from course.data import data_folder
 from course.data.reading import DataError, expect_text
-from course.system.console import typed
-from course.system.files import write_bytes_atomically
 
 if TYPE_CHECKING:
     import torch

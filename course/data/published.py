@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course.core.console import typed
 from course.data import data_folder
 from course.data.reading import DataError
-from course.system.console import typed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.schemes import CONTEXT, LONGEST, SCHEMES
+from course.core.schemes import CONTEXT, LONGEST, SCHEMES
 from course.student.exercises import LessonExercises, passing_exercises
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
@@ -16,7 +16,7 @@ ALWAYS = ("TokenEmbedding", "tied_logits")
 
 
 @dataclass(frozen=True)
-class Size:
+class ModelSize:
     """A model's size: layers, features, heads.
 
     Attributes:
@@ -56,7 +56,7 @@ class CharacterGPT(nn.Module):
     def __init__(
         self,
         vocab_size: int,
-        size: Size,
+        size: ModelSize,
         scheme: str,
         names: Callable[[str], LessonExercises] = passing_exercises,
     ) -> None:
@@ -117,7 +117,7 @@ class Block(nn.Module):
     `forward(x, mask, turn)`: `turn` rotates queries and keys.
     """
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
         n_embd, self.n_heads, self.widening = size.n_embd, size.n_heads, size.widening
         self.norms = nn.ModuleList((nn.RMSNorm(n_embd), nn.RMSNorm(n_embd)))

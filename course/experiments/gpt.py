@@ -19,14 +19,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course.core.console import typed
+from course.core.syllabus import find_lesson
 from course.data.batches import get_batch
 from course.data.corpus import Corpus, load_corpus
 from course.data.kingdom import kingdom_text
-from course.experiments.character_gpt import Size
+from course.experiments.character_gpt import ModelSize
 from course.experiments.grammar import Tally, tally
 from course.experiments.training import (
-    Settings,
     Training,
+    TrainingSettings,
     fingerprint,
     kept_in,
     load_or_none,
@@ -37,14 +39,12 @@ from course.experiments.training import (
 )
 from course.experiments.writing import first_difference, go_on, tokens_per_second
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
-from course.syllabus import find_lesson
-from course.system.console import typed
 from course.testing.source import imported_from_earlier
 
 WITH, WITHOUT = "with positions", "without positions"
 
-SHORT = Settings(
-    Size(n_layers=2, n_embd=64, n_heads=4),
+SHORT = TrainingSettings(
+    ModelSize(n_layers=2, n_embd=64, n_heads=4),
     steps=1600,
     batch_size=8,
     lr=2e-2,
@@ -54,8 +54,8 @@ SHORT = Settings(
 )
 """Enough for the toy kingdom's grammar."""
 
-LONG = Settings(
-    Size(n_layers=4, n_embd=128, n_heads=4),
+LONG = TrainingSettings(
+    ModelSize(n_layers=4, n_embd=128, n_heads=4),
     steps=2000,
     batch_size=16,
     lr=2e-3,
@@ -75,7 +75,7 @@ N_TEXTS = 96
 """Texts that a trained model writes for its lines to be counted."""
 
 
-class Stopped(Exception):
+class TrainingStopped(Exception):
     """What a student's code raised in a training; the message is one sentence."""
 
 
@@ -192,7 +192,7 @@ class GPTTraining(Training):
 
 
 @dataclass(frozen=True)
-class Result:
+class TrainedGPT:
     """A training's outcome.
 
     Attributes:
@@ -239,23 +239,23 @@ def corpus_for(is_long: bool) -> Corpus:
 
 def result_of(
     way: str,
-    settings: Settings,
+    settings: TrainingSettings,
     corpus: Corpus,
     tell: Callable[..., object] = lambda step, sample="": None,
-) -> Result:
+) -> TrainedGPT:
     """Return the result of one training: the kept one, or that of a new one, kept from now on.
 
     Args:
         tell: told how many steps are done and, now and then, what the model writes.
 
     Raises:
-        Stopped: the student's code failed.
+        TrainingStopped: the student's code failed.
         OSError: the file cannot be written.
     """
     return _result(_kept(way, settings, corpus, tell))
 
 
-def trained(settings: Settings, corpus: Corpus) -> GPTTraining:
+def trained(settings: TrainingSettings, corpus: Corpus) -> GPTTraining:
     """Return the training with positions at its end."""
     training = GPTTraining(WITH, settings, corpus.text)
     set_weights(training.model, _kept(WITH, settings, corpus)["model"])
@@ -264,11 +264,11 @@ def trained(settings: Settings, corpus: Corpus) -> GPTTraining:
 
 def _kept(
     way: str,
-    settings: Settings,
+    settings: TrainingSettings,
     corpus: Corpus,
     tell: Callable[..., object] = lambda step, sample="": None,
 ) -> dict[str, Any]:
-    """Return a model's weights and the fields of its `Result`."""
+    """Return a model's weights and the fields of its `TrainedGPT`."""
     torch.set_num_threads(1)  # the other model has the other processor
     name = f"{way.replace(' ', '-')}-{fingerprint(settings, corpus.text, all_names())}.pt"
     file = kept_in("gpt") / name
@@ -282,7 +282,7 @@ def _kept(
 
 def _trained(
     way: str,
-    settings: Settings,
+    settings: TrainingSettings,
     corpus: Corpus,
     tell: Callable[..., object],
     kept: dict[str, Any],
@@ -304,7 +304,7 @@ def _trained(
     training.run(after)
     known = set(training.tokenizer.decode(training.train_ids).split("\n"))
     lines = tally(training.written(N_TEXTS), known) if corpus.name == "kingdom" else None
-    result = Result(
+    result = TrainedGPT(
         n_parameters=sum(weights.numel() for weights in training.model.parameters()),
         held_out=training.whole_held_out_loss(),
         untrained=untrained,
@@ -316,9 +316,9 @@ def _trained(
     return {"model": weights_of(training.model), "result": dataclasses.asdict(result)}
 
 
-def _result(kept: dict[str, Any]) -> Result:
+def _result(kept: dict[str, Any]) -> TrainedGPT:
     fields = kept["result"]
-    return Result(**{**fields, "lines": Tally(**fields["lines"]) if fields["lines"] else None})
+    return TrainedGPT(**{**fields, "lines": Tally(**fields["lines"]) if fields["lines"] else None})
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def write_on(
         on_token: called with each new id as soon as it is drawn.
 
     Raises:
-        Stopped: the student's code raised something.
+        TrainingStopped: the student's code raised something.
     """
     generate, model = training.exercises.generate, training.model
     generator = torch.Generator().manual_seed(training.settings.seed)
@@ -360,11 +360,14 @@ def students_code(what: str) -> Iterator[None]:
     """Turn what a student's code raises into one sentence that says where to look.
 
     Raises:
-        Stopped: something was raised.
+        TrainingStopped: something was raised.
     """
     try:
         yield
-    except (OSError, Stopped):  # of the disk, or nobody hears of it any more; or it is one already
+    except (
+        OSError,
+        TrainingStopped,
+    ):  # of the disk, or nobody hears of it any more; or it is one already
         raise
     except Exception as error:
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -375,4 +378,6 @@ def students_code(what: str) -> Iterator[None]:
         ]
         said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}".rstrip(".")
         look = f"it was raised in {names[-1]}" if names else "look at what your modules return"
-        raise Stopped(f"{what} stopped: {said}; {look}. Try {typed('course check')}") from None
+        raise TrainingStopped(
+            f"{what} stopped: {said}; {look}. Try {typed('course check')}"
+        ) from None

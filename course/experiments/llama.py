@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from course.core.syllabus import find_lesson
 from course.data import data_folder
 from course.data.kingdom import kingdom_text
 from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
-from course.figures.measured import as_measured
+from course.publishing.figures.measured import as_measured
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
-from course.syllabus import find_lesson
 from course.testing.source import imported_from_earlier, names_reached
 
 N_TOKENS = 512
@@ -34,7 +34,7 @@ QUESTION, BEGINNING = "Are dogs real?", "The capital of France is"
 
 
 @dataclass(frozen=True)
-class Variant:
+class ChangedModel:
     """A published model with something changed.
 
     Attributes:
@@ -100,26 +100,26 @@ def _is_q(n_heads: int, published: PublishedModel) -> bool:
     return n_heads == published.sizes["n_heads"]
 
 
-RIGHT = Variant("all right")
+RIGHT = ChangedModel("all right")
 BREAKS = (
     RIGHT,
-    Variant(f"every position + {SHIFT:,}", {"RotaryEmbedding": _moved}),
-    Variant("base 10,000 instead of 100,000", sizes={"base": 10000.0}),
-    Variant("no rotation", {"RotaryEmbedding": lambda *_: Unturned}),
-    Variant("rotated backwards", {"RotaryEmbedding": _backwards}),
-    Variant(
+    ChangedModel(f"every position + {SHIFT:,}", {"RotaryEmbedding": _moved}),
+    ChangedModel("base 10,000 instead of 100,000", sizes={"base": 10000.0}),
+    ChangedModel("no rotation", {"RotaryEmbedding": lambda *_: Unturned}),
+    ChangedModel("rotated backwards", {"RotaryEmbedding": _backwards}),
+    ChangedModel(
         "rows of q and k left interleaved",
         {"interleaved_to_half": _reordered_with(lambda n, _: None)},
     ),
-    Variant(
+    ChangedModel(
         "only q reordered",
         {"interleaved_to_half": _reordered_with(lambda n, of: n if _is_q(n, of) else None)},
     ),
-    Variant(
+    ChangedModel(
         "k reordered as if it had one head",
         {"interleaved_to_half": _reordered_with(lambda n, of: n if _is_q(n, of) else 1)},
     ),
-    Variant("key heads in the wrong order", {"causal_attention": _every_third_head}),
+    ChangedModel("key heads in the wrong order", {"causal_attention": _every_third_head}),
 )
 
 
@@ -136,7 +136,9 @@ class _WithoutDrawing(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def load(published: PublishedModel, variant: Variant = RIGHT) -> tuple[nn.Module, LessonExercises]:
+def load(
+    published: PublishedModel, variant: ChangedModel = RIGHT
+) -> tuple[nn.Module, LessonExercises]:
     """Return the published model in the student's `Llama`, and the exercises that it is made of.
 
     What does not pass is borrowed.
@@ -306,7 +308,7 @@ class BreakResult:
     answers: str
 
 
-def measure(published: PublishedModel, broken: Variant, ids: Tensor) -> BreakResult:
+def measure(published: PublishedModel, broken: ChangedModel, ids: Tensor) -> BreakResult:
     """Return what a break does to the model."""
     model, llama = load(published, broken)
     beginning = published.tokenizer.encode(BEGINNING).ids

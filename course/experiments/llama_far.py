@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.data.published import PublishedModel
-from course.experiments.llama import Variant, load, sample_ids
+from course.experiments.llama import ChangedModel, load, sample_ids
 from course.student.exercises import passing_exercises
 
 FACTOR = 1.5
@@ -42,7 +42,7 @@ def _with_little_memory(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
 
 
-def ways(published: PublishedModel) -> tuple[Variant, ...]:
+def ways(published: PublishedModel) -> tuple[ChangedModel, ...]:
     """Return the model with its trained base, with that of `ntk_base`, and with YaRN."""
     sizes, trained = published.sizes, published.sizes["max_seq_len"]
     head_dim, base, far = sizes["n_embd"] // sizes["n_heads"], sizes["base"], length(published)
@@ -55,9 +55,11 @@ def ways(published: PublishedModel) -> tuple[Variant, ...]:
     lean = {"causal_attention": lambda *_: _with_little_memory}
     stretched = passing_exercises("rope").ntk_base(base, FACTOR, head_dim)
     return (
-        Variant("as trained", lean, {"max_seq_len": far}),
-        Variant("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
-        Variant("YaRN", {**lean, "RotaryEmbedding": lambda *_: Stretched}, {"max_seq_len": far}),
+        ChangedModel("as trained", lean, {"max_seq_len": far}),
+        ChangedModel("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
+        ChangedModel(
+            "YaRN", {**lean, "RotaryEmbedding": lambda *_: Stretched}, {"max_seq_len": far}
+        ),
     )
 
 
@@ -84,7 +86,7 @@ class ReadInPieces(nn.Module):
 
 def losses_far(
     published: PublishedModel,
-    variant: Variant,
+    variant: ChangedModel,
     ids: Tensor,
     tell: Callable[[int, float], object] = lambda n_read, loss: None,
 ) -> list[float]:

@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
+from course.core.syllabus import Lesson, find_lesson
 from course.data.published import open_smollm2
-from course.experiments.gpt import Stopped, students_code
+from course.experiments.gpt import TrainingStopped, students_code
 from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, sources
 from course.experiments.writing import write_until
-from course.figures.measured import measured
+from course.publishing.figures.measured import measured
 from course.student.exercises import all_written_exercises, reference_exercises
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
-from course.syllabus import Lesson, find_lesson
 from course.testing.outcomes import Wrong
 
 SECONDS = 180
@@ -50,18 +50,18 @@ def measure_mine() -> Mine:
     """Return what the student's code makes of the model, measured in another process.
 
     Raises:
-        Stopped: it failed, or took too long.
+        TrainingStopped: it failed, or took too long.
         FileNotFoundError: the model is not there.
     """
     open_smollm2()  # it says best here what is wrong with it
     (message,) = results(__name__, [{"lesson": "llama", "seconds": SECONDS}])
     match message:
         case {"done": {"stopped": why}}:
-            raise Stopped(why)
+            raise TrainingStopped(why)
         case {"done": found}:
             return Mine(**found)
     doing, file = "While the model ran on your code", find_lesson("llama").module()
-    raise Stopped(how_it_ended(message["ended"], message["log"], doing, file))
+    raise TrainingStopped(how_it_ended(message["ended"], message["log"], doing, file))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def measured_here() -> Mine:
         llama = all_written_exercises("llama")
         generate = all_written_exercises("gpt").generate
     except Wrong as error:
-        raise Stopped(str(error).partition("\n")[0]) from None
+        raise TrainingStopped(str(error).partition("\n")[0]) from None
     reference = reference_exercises(find_lesson("llama"))
     name, ids = sample_ids(published)
     with students_code("The model on your code"):
@@ -131,9 +131,9 @@ def perform(run: Run, warm: None, lesson: str, seconds: float) -> dict[str, Any]
     try:
         found = measured_here()
         if not math.isfinite(found.loss):
-            raise Stopped(
+            raise TrainingStopped(
                 f"The model on your code has a loss of {found.loss}; look for a division by zero"
             )
-    except Stopped as error:
+    except TrainingStopped as error:
         return {"stopped": str(error)}
     return dataclasses.asdict(found)

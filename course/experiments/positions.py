@@ -13,28 +13,28 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course.core.files import write_bytes_atomically
+from course.core.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS
 from course.experiments.processes import side_by_side
 from course.experiments.training import (
     QUICK,
-    Settings,
     Training,
+    TrainingSettings,
     fingerprint,
     kept_in,
     kept_or_made,
     sources,
 )
-from course.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.student.exercises import passing_exercises
-from course.system.files import write_bytes_atomically
 
 LENGTHS = (64, 128, 256)
 """Characters that a model is asked about after its training."""
 
 
 @dataclass(frozen=True)
-class Result:
+class SchemeResult:
     """A training's outcome.
 
     Attributes:
@@ -57,10 +57,10 @@ class Result:
 
 
 def shoot_out(
-    settings: Settings = QUICK,
+    settings: TrainingSettings = QUICK,
     schemes: Sequence[str] = (),
     on_step: Callable[[str, int], object] = lambda scheme, step: None,
-) -> list[Result]:
+) -> list[SchemeResult]:
     """Train a model for each scheme, as many at a time as there are processors.
 
     Args:
@@ -72,8 +72,11 @@ def shoot_out(
 
 
 def result_of(
-    scheme: str, settings: Settings, folder: Path, tell: Callable[[int], object] = lambda step: None
-) -> Result:
+    scheme: str,
+    settings: TrainingSettings,
+    folder: Path,
+    tell: Callable[[int], object] = lambda step: None,
+) -> SchemeResult:
     """Return the result of one scheme: a kept one of the same settings, code and text, or a new.
 
     Args:
@@ -86,7 +89,7 @@ def result_of(
     def made() -> dict[str, Any]:
         training = Training(scheme, settings, corpus.text)
         training.run(tell)
-        result = Result(
+        result = SchemeResult(
             scheme=scheme,
             corpus=corpus.name,
             losses=training.losses,
@@ -99,12 +102,15 @@ def result_of(
         return dataclasses.asdict(result)
 
     kept = folder / f"{scheme}-{fingerprint(settings, corpus.text, names)}.pt"
-    return Result(**kept_or_made(kept, made))
+    return SchemeResult(**kept_or_made(kept, made))
 
 
-def draw(results: Sequence[Result], folder: Path) -> list[Path]:
+def draw(results: Sequence[SchemeResult], folder: Path) -> list[Path]:
     """Draw how the models learned, and their losses by length, into two files."""
-    from course.figures import loss_curve, losses_by_length  # here: a training needs no pictures
+    from course.publishing.figures import (  # here: a training needs no pictures
+        loss_curve,
+        losses_by_length,
+    )
 
     curves = {result.scheme: smoothed(result.losses) for result in results}
     losses = {result.scheme: result.held_out for result in results}

@@ -16,11 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.experiments.character_gpt import ALWAYS, CharacterGPT, Size
+from course.core.schemes import SCHEMES, schemes_for
+from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
 from course.experiments.positions import BASE, RopeAt
 from course.experiments.processes import side_by_side
 from course.experiments.training import (
-    Settings,
+    TrainingSettings,
     fingerprint,
     kept_in,
     kept_or_made,
@@ -28,8 +29,7 @@ from course.experiments.training import (
     sources,
     trainable,
 )
-from course.figures.measured import as_measured
-from course.schemes import SCHEMES, schemes_for
+from course.publishing.figures.measured import as_measured
 from course.student.exercises import passing_exercises
 
 TRAINED = 32
@@ -167,7 +167,7 @@ TASKS = {
 
 # --- one model ----------------------------------------------------------------------------------
 
-SIZE = Size(n_layers=2, n_embd=64, n_heads=4, context=TRAINED, longest=LENGTHS[-1], widening=0)
+SIZE = ModelSize(n_layers=2, n_embd=64, n_heads=4, context=TRAINED, longest=LENGTHS[-1], widening=0)
 """Attention alone, twice: whatever is found, a head has found it."""
 
 
@@ -181,7 +181,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Result:
+class TaskResult:
     """A training's outcome.
 
     Attributes:
@@ -232,8 +232,8 @@ def trained(job: Job, tell: Callable[[int], object] = lambda step: None) -> Char
     return model
 
 
-def settings_of(job: Job) -> Settings:
-    return Settings(
+def settings_of(job: Job) -> TrainingSettings:
+    return TrainingSettings(
         SIZE, TASKS[job.task].steps, 32, lr=4e-3, seed=job.seed, context=TRAINED, last_rate=0.02
     )
 
@@ -323,7 +323,7 @@ def stretched_accuracy(model: CharacterGPT, task: str) -> dict[str, dict[int, fl
 
 
 def heads_of(model: CharacterGPT, task: str) -> list[list[tuple[float, float]]]:
-    """Return where heads look, as in `Result`."""
+    """Return where heads look, as in `TaskResult`."""
     examples = TASKS[task].make(64, TRAINED, torch.Generator().manual_seed(0))
     weights = model.attention_weights(examples.ids)  # (layers, B, H, T, T)
     before = weights.diagonal(-1, -2, -1).mean((1, 3))  # (layers, H)
@@ -354,7 +354,7 @@ def jobs_for(tasks: Sequence[str], seed: int, n_seeds: int = SEEDS) -> list[Job]
 def do_tasks(
     jobs: Sequence[Job],
     on_step: Callable[[Job, int], object] = lambda job, step: None,
-) -> list[Result]:
+) -> list[TaskResult]:
     """Train all models, in as many processes as there are processors.
 
     Args:
@@ -376,11 +376,13 @@ def _share_of(
     shares: dict[str, list[Job]],
     folder: Path,
     tell: Callable[[Job, int], object],
-) -> list[Result]:
+) -> list[TaskResult]:
     return [result_of(job, folder, lambda step, job=job: tell(job, step)) for job in shares[name]]
 
 
-def result_of(job: Job, folder: Path, tell: Callable[[int], object] = lambda step: None) -> Result:
+def result_of(
+    job: Job, folder: Path, tell: Callable[[int], object] = lambda step: None
+) -> TaskResult:
     """Return the result of one model: a kept one of the same settings and code, or a new one."""
     torch.set_num_threads(1)
     names = (*ALWAYS, *SCHEMES[job.scheme].exercises)
@@ -390,7 +392,7 @@ def result_of(job: Job, folder: Path, tell: Callable[[int], object] = lambda ste
         start = time.process_time()
         model = trained(job, tell)
         lengths = LENGTHS if job.scheme != "learned" else (TRAINED,)  # there its table ends
-        result = Result(
+        result = TaskResult(
             **dataclasses.asdict(job),
             accuracy={length: accuracy(model, job.task, length) for length in lengths},
             stretched=stretched_accuracy(model, job.task) if job.scheme == "rope" else {},
@@ -403,10 +405,10 @@ def result_of(job: Job, folder: Path, tell: Callable[[int], object] = lambda ste
     name = f"{job.task}-{job.scheme}-{job.seed}-{fingerprint(settings, job.task, names)}.pt"
     kept = kept_or_made(folder / name, made)
     tell(settings.steps)
-    return Result(**kept)
+    return TaskResult(**kept)
 
 
-def table(results: Sequence[Result], task: str) -> dict[str, dict[int, float]]:
+def table(results: Sequence[TaskResult], task: str) -> dict[str, dict[int, float]]:
     """Return the mean accuracy over seeds, for each scheme, and for each way to stretch RoPE."""
     return {
         name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
@@ -414,7 +416,7 @@ def table(results: Sequence[Result], task: str) -> dict[str, dict[int, float]]:
     }
 
 
-def measurements(results: Sequence[Result], seed: int) -> str:
+def measurements(results: Sequence[TaskResult], seed: int) -> str:
     """Return the numbers of the lessons' figures: the table of all tasks in %, and two heads."""
     accuracy = {
         task: {
@@ -444,7 +446,7 @@ def two_heads(seed: int) -> dict[str, list]:
     return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
 
 
-def widest(results: Sequence[Result], task: str) -> tuple[str, int, float, float]:
+def widest(results: Sequence[TaskResult], task: str) -> tuple[str, int, float, float]:
     """Return the row and the length at which seeds differ most, with the least and the most."""
     spreads = [
         (name, length, min(of_seeds), max(of_seeds))
@@ -455,7 +457,7 @@ def widest(results: Sequence[Result], task: str) -> tuple[str, int, float, float
     return max(spreads, key=lambda spread: spread[3] - spread[2])
 
 
-def _rows(results: Sequence[Result], task: str) -> dict[str, list[dict[int, float]]]:
+def _rows(results: Sequence[TaskResult], task: str) -> dict[str, list[dict[int, float]]]:
     """Return the accuracies of each row of the table, one dictionary for each seed."""
     rows: dict[str, list[dict[int, float]]] = {}
     for one in results:

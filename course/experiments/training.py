@@ -16,21 +16,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course import root, schemes
+from course import root
+from course.core import schemes
+from course.core.files import write_bytes_atomically
+from course.core.schemes import CONTEXT
+from course.core.syllabus import Lesson, lessons
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
-from course.experiments.character_gpt import CharacterGPT, Size
-from course.schemes import CONTEXT
+from course.experiments.character_gpt import CharacterGPT, ModelSize
 from course.student.exercises import passing_exercises
-from course.syllabus import Lesson, lessons
-from course.system.files import write_bytes_atomically
 
 N_EVALUATED = 16_384
 """Characters of the held-out text on which a loss is measured."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """All that a training depends on besides the code and the text.
 
     Attributes:
@@ -39,7 +40,7 @@ class Settings:
         last_rate: the last step's learning rate, as a share of `lr`.
     """
 
-    size: Size
+    size: ModelSize
     steps: int
     batch_size: int
     lr: float
@@ -49,10 +50,14 @@ class Settings:
     last_rate: float = 0.1
 
 
-QUICK = Settings(Size(n_layers=1, n_embd=64, n_heads=4), steps=600, batch_size=16, lr=4e-3)
+QUICK = TrainingSettings(
+    ModelSize(n_layers=1, n_embd=64, n_heads=4), steps=600, batch_size=16, lr=4e-3
+)
 """Enough to tell the schemes apart."""
 
-LONG = Settings(Size(n_layers=2, n_embd=96, n_heads=4), steps=600, batch_size=32, lr=3e-3)
+LONG = TrainingSettings(
+    ModelSize(n_layers=2, n_embd=96, n_heads=4), steps=600, batch_size=32, lr=3e-3
+)
 """Larger models, some five times the work."""
 
 
@@ -65,7 +70,11 @@ class Training:
     """
 
     def __init__(
-        self, scheme: str, settings: Settings, text: str, noted: dict[str, Any] | None = None
+        self,
+        scheme: str,
+        settings: TrainingSettings,
+        text: str,
+        noted: dict[str, Any] | None = None,
     ) -> None:
         self.settings = settings
         self.tokenizer = CharTokenizer.from_text(text)
@@ -210,7 +219,7 @@ def kept_or_made(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, An
     return kept
 
 
-def fingerprint(settings: Settings, text: str, names: Iterable[str]) -> str:
+def fingerprint(settings: TrainingSettings, text: str, names: Iterable[str]) -> str:
     """Return a hash of what a training depends on: settings, text, and the code of all it uses.
 
     Args:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from course.core.syllabus import Lesson, lessons
 from course.grading.judge.unit import GradedResult
 from course.grading.names import OWNER_UNCLEAR
 from course.grading.submissions import Submission
-from course.syllabus import Lesson, lessons
 
 
 class LessonStatus(StrEnum):

@@ -21,8 +21,8 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from course.building import reference
-from course.syllabus import find_lesson
+from course.core.syllabus import find_lesson
+from course.publishing import showing
 
 MIN_TOKENS = 55
 """The shortest answer that is looked for. Two of 24 natural answers to exercises of this length
@@ -77,9 +77,9 @@ def find_published(stem: str, modules: Mapping[str, bytes]) -> Iterator[Publishe
     """
     answers, verbatim = {}, []
     for exercise in find_lesson(stem).exercises:
-        verbatim += reference.answers(exercise)
-        answers[f"`{exercise.name}`"] = reference.answers(exercise)
-        if other := reference.another_style(exercise):
+        verbatim += showing.answers(exercise)
+        answers[f"`{exercise.name}`"] = showing.answers(exercise)
+        if other := showing.another_style(exercise):
             answers[f"`{exercise.name}`, the other style"] = _bodies(other[1])
     long_ones = {}
     for name, texts in answers.items():

@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from course.core.files import private_files, write_atomically, write_bytes_atomically
+from course.core.syllabus import Lesson, counted_lessons, lessons
 from course.grading.grades import Grades, grades_of
 from course.grading.judge.grade import RESULTS, SEED, Store, grade_all, refuse_to_run_in
-from course.grading.judge.unit import GradingError, Settings, Unit
+from course.grading.judge.unit import GradingError, GradingSettings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
 from course.grading.lms.moodle import read_moodle
@@ -19,8 +21,6 @@ from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
-from course.syllabus import Lesson, counted_lessons, lessons
-from course.system.files import private_files, write_atomically, write_bytes_atomically
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GradingOutcome:
     """What a run found and wrote.
 
     Attributes:
@@ -74,7 +74,7 @@ class Outcome:
 
 def grade_class(
     request: Request, progress: Callable[[str, int, int], None] = lambda what, done, total: None
-) -> Outcome:
+) -> GradingOutcome:
     """Grade a class, and write results, reports and the filled-in export.
 
     Args:
@@ -115,7 +115,7 @@ def grade_class(
         seed = request.seed
         if request.compare and seed is None:
             seed = Store(request.compare).kept_seed()  # other inputs would be a difference, too
-        settings = Settings(store.seed(seed), confined=request.confined)
+        settings = GradingSettings(store.seed(seed), confined=request.confined)
         units = _units(submissions, wanted)
         jobs = max(1, min(request.jobs, len(units)))
         graded = grade_all(units, settings, jobs, request.fresh, request.scheduler)
@@ -141,7 +141,7 @@ def grade_class(
             written.append(_export_path(request))
             notes += about_export
     others = pages_of_others(grades, request.out)
-    return Outcome(grades, notes, written, found, bool(before), others)
+    return GradingOutcome(grades, notes, written, found, bool(before), others)
 
 
 def _check_folders(request: Request) -> None:

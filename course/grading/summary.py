@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
 from course.grading.grades import LessonStatus
-from course.grading.run import Outcome, Request, first_few
-from course.messages.wording import counted
+from course.grading.run import GradingOutcome, Request, first_few
+from course.testing.messages.wording import counted
 
 MAX_CHANGES = 20
 """So many changed lessons of students are listed; all are in changes.csv."""
 
 
-def summary(outcome: Outcome, request: Request) -> Iterator[str]:
+def summary(outcome: GradingOutcome, request: Request) -> Iterator[str]:
     """Yield what was found, and where it is."""
     students = outcome.grades.students
     graded = [one for student in students for one in student.lessons]
@@ -45,7 +45,7 @@ def summary(outcome: Outcome, request: Request) -> Iterator[str]:
     yield f"The inputs were drawn from the seed in {request.out / 'seed.txt'}."
 
 
-def _about_changes(outcome: Outcome, request: Request) -> Iterator[str]:
+def _about_changes(outcome: GradingOutcome, request: Request) -> Iterator[str]:
     if not outcome.is_comparable:
         yield f"{request.compare} has no results that this version of the grader can read."
     students = {change.student for change in outcome.changes}
@@ -68,7 +68,7 @@ def _total(points: Iterable[int | str]) -> int | str:
     return sum(known) if known else "–"
 
 
-def about_not_graded(outcome: Outcome) -> Iterator[str]:
+def about_not_graded(outcome: GradingOutcome) -> Iterator[str]:
     """Yield what could not be graded, and the first few reasons."""
     failed = {
         student.student: [one for one in student.lessons if not one.counts]

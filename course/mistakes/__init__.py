@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from course.core.syllabus import find_lesson
 from course.mistakes.table import Entry, TableError, read_table
 from course.mistakes.variant import Variant, reference_text, styles
-from course.syllabus import find_lesson
 
 
 @dataclass(frozen=True)

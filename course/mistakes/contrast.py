@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from course.mistakes.variant import reference
-from course.syllabus import Status
+from course.core.syllabus import Status
+from course.mistakes.variant import reference_module
 from course.testing.door import Outline
 from course.testing.examine import Finding
 from course.testing.outcomes import StudentError
@@ -94,7 +94,9 @@ def _sizes(finding: Finding) -> dict[_Size, int]:
     A test that only makes a module looks at random numbers: it takes many of them to see anything.
     """
     sizes: dict[_Size, int] = {}
-    is_class = isinstance(getattr(reference(finding.case.lesson), finding.case.exercise), type)
+    is_class = isinstance(
+        getattr(reference_module(finding.case.lesson), finding.case.exercise), type
+    )
     if is_class and not any(call.name.endswith("(...)") for call in finding.calls):
         return sizes
     for call in finding.calls:
@@ -121,7 +123,7 @@ def _kind(error: StudentError) -> tuple[str, str]:
 
 def _names(lesson: str, exercise: str, call: Outline) -> dict[int | str, str]:
     """Return the names of a call's arguments."""
-    called = getattr(reference(lesson), exercise)
+    called = getattr(reference_module(lesson), exercise)
     if call.name.endswith("(...)"):
         called = called.forward
     parameters = [one for one in inspect.signature(called).parameters if one != "self"]

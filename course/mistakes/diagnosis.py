@@ -30,12 +30,12 @@ from typing import Any
 
 import torch
 
+from course.core.syllabus import Status
 from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast, outgrown
 from course.mistakes.families import CAUSES, SHOWS, families, in_called
 from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, Variant
-from course.syllabus import Status
 from course.testing.case import Case
 from course.testing.door import Names
 from course.testing.errors import DID_YOU

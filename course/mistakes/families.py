@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 import torch
 
 from course.mistakes import Mistake, mistakes
-from course.mistakes.variant import Edits, Variant, reference, reference_text
+from course.mistakes.variant import Edits, Variant, reference_module, reference_text
 from course.testing.source import with_called
 
-Span = tuple[int, int]
+Place = tuple[int, int]
 """Where a piece of the reference's text begins and ends."""
 
-Changes = list[tuple[Span, str]]
+Changes = list[tuple[Place, str]]
 """What is written in place of which pieces."""
 
 Family = Callable[["Definition"], Iterator[tuple[str, str, Changes]]]
@@ -71,7 +71,7 @@ class Definition:
         self.functions = [one for one in body if isinstance(one, ast.FunctionDef)]
         self.main = self.functions[-1]
 
-    def span(self, node: ast.AST) -> Span:
+    def span(self, node: ast.AST) -> Place:
         """Return where a node's text begins and ends."""
         lines = self._lines
 
@@ -778,7 +778,7 @@ def _remembering(lesson: str, exercise: str, definition: Definition) -> Iterator
     ]
     for key in [*keys, dict.fromkeys(names, False), {}]:
         kept: dict = {}
-        original = getattr(reference(lesson), exercise)
+        original = getattr(reference_module(lesson), exercise)
         if definition.is_class:
             forward = _kept_by(original.forward, {"self": True, **key}, kept)
             variant = type(exercise, (original,), {"forward": forward})

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import click
 
+from course.core.syllabus import Status, UnknownName, find_lesson
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
 from course.mistakes.table import TableError
 from course.mistakes.variant import Variant
-from course.syllabus import Status, UnknownName, find_lesson
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor

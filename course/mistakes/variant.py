@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from course.syllabus import find_lesson
+from course.core.syllabus import find_lesson
 from course.testing.loading import load_module
 from course.testing.source import with_called
 
@@ -110,7 +110,7 @@ class Variant:
         Raises:
             EditError: an edit does not apply.
         """
-        original = reference(self.lesson)
+        original = reference_module(self.lesson)
         module = types.ModuleType(original.__name__)
         module.__dict__.update(vars(original))
         if self.definition and not self.edits:
@@ -218,7 +218,7 @@ def styles(lesson: str) -> dict[str, Any]:
 
 
 @functools.cache
-def reference(lesson: str) -> types.ModuleType:
+def reference_module(lesson: str) -> types.ModuleType:
     """Return the reference of a lesson as a module."""
     return load_module(find_lesson(lesson).module("solutions"))
 

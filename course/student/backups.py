@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from course import root
-from course.building.build import modules_and_notebooks
-from course.messages.wording import counted
-from course.stubs import stub_of
+from course.core.console import typed
+from course.core.files import write_atomically, write_bytes_atomically
+from course.core.stubs import stub_of
+from course.core.syllabus import Exercise, find_lesson, lessons
+from course.publishing.building.build import modules_and_notebooks
 from course.student.progress import stubs_in
-from course.syllabus import Exercise, find_lesson, lessons
-from course.system.console import typed
-from course.system.files import write_atomically, write_bytes_atomically
+from course.testing.messages.wording import counted
 
 
 def folder() -> Path:

@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 
 import click
 
-from course.messages.wording import STATUS_WORDS, counted, filled
+from course.core.console import typed
+from course.core.syllabus import Lesson, counted_lessons, lessons, name_for_check
+from course.core.terminal import columns
 from course.student.progress import (
     PASSED,
     TO_DO,
@@ -13,9 +15,7 @@ from course.student.progress import (
     cannot_be_loaded,
     next_exercise,
 )
-from course.syllabus import Lesson, counted_lessons, lessons, name_for_check
-from course.system.console import typed
-from course.system.terminal import columns
+from course.testing.messages.wording import STATUS_WORDS, counted, filled
 
 BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
 

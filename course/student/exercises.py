@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course.core.syllabus import Lesson, find_lesson
 from course.student.progress import PASSED, status_of_all, stubs_in
-from course.syllabus import Lesson, find_lesson
 from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.run import load_in_time

@@ -5,10 +5,10 @@
 
 from collections.abc import Iterable
 
-from course.messages.wording import filled
+from course.core.console import typed
+from course.core.syllabus import HINTS, Exercise
 from course.student import progress
-from course.syllabus import HINTS, Exercise
-from course.system.console import typed
+from course.testing.messages.wording import filled
 
 
 def n_shown(exercise: Exercise) -> int:

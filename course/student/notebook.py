@@ -14,7 +14,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from course import root
-from course.messages.wording import counted
+from course.core.syllabus import Lesson, Status, find_exercises, find_lesson
 from course.student.exercises import (
     LessonExercises,
     borrowed_from_earlier,
@@ -22,7 +22,7 @@ from course.student.exercises import (
     written_exercises,
 )
 from course.student.progress import status_of_all
-from course.syllabus import Lesson, Status, find_exercises, find_lesson
+from course.testing.messages.wording import counted
 from course.testing.outcomes import Wrong
 from course.testing.result import listed
 from course.testing.source import names_reached

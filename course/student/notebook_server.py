@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from course import root
-from course.system.console import PREFIX, command_prefix
+from course.core.console import PREFIX, command_prefix
 
 _SETTINGS = Path(__file__).with_name("jupyter_config")
 

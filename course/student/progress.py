@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from course import root
-from course.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
-from course.system.files import write_atomically
+from course.core.files import write_atomically
+from course.core.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
 from course.testing.result import LessonResult
 from course.testing.source import definitions, names_reached
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 import click
 import pytest
 
-from course.messages.terminal import report
+from course.core.syllabus import Status, lessons
+from course.core.terminal import fitting
 from course.mistakes.diagnosis import diagnoser
 from course.student import progress
 from course.student.board import course_board, lesson_board, next_steps
-from course.syllabus import Status, lessons
-from course.system.terminal import fitting
+from course.testing.messages.terminal import report
 from course.testing.plugin import FINDING, result_in, tests_own_exercises
 from course.testing.result import LessonResult, merge_results
 from course.testing.run import with_diagnosis

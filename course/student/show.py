@@ -4,11 +4,11 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from course.building import reference
-from course.messages.wording import counted
-from course.syllabus import Exercise, name_for_check
-from course.system.console import typed
-from course.system.terminal import columns
+from course.core.console import typed
+from course.core.syllabus import Exercise, name_for_check
+from course.core.terminal import columns
+from course.publishing import showing
+from course.testing.messages.wording import counted
 
 
 def what_it_asks(exercise: Exercise, status: str) -> str:
@@ -16,7 +16,7 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
     return (
         f"{exercise.name}, {exercise.title}\n"
         f"  {status}, worth {counted(exercise.points, 'point')}\n\n"
-        f"{textwrap.indent(reference.contract(exercise), '    ')}"
+        f"{textwrap.indent(showing.contract(exercise), '    ')}"
     )
 
 
@@ -24,9 +24,9 @@ def how_it_is_done(exercise: Exercise) -> str:
     """Return the reference's code, and the same in another style, if the catalogue has one."""
     said = (
         f"{exercise.name}, {exercise.title}\n\n"
-        f"The reference:\n\n{_indented(reference.solution(exercise))}"
+        f"The reference:\n\n{_indented(showing.solution(exercise))}"
     )
-    if other := reference.another_style(exercise):
+    if other := showing.another_style(exercise):
         name, code = other
         said += f"\n\nIn another style, {name}:\n\n{_indented(code)}"
     return said

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from course import __version__, root
-from course.building.notebooks import notebook_of, stems
-from course.syllabus import lessons
-from course.system.files import MANIFEST, MAX_MODULE_BYTES, add_to_zip
+from course.core.files import MANIFEST, MAX_MODULE_BYTES, add_to_zip
+from course.core.syllabus import lessons
+from course.publishing.building.notebooks import notebook_of, stems
 
 MAX_NOTEBOOK_BYTES = 5 << 20
 """A notebook is only larger if its outputs are; all together stay within what platforms take."""

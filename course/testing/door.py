@@ -61,7 +61,7 @@ def _outlined(value: Any) -> Any:
     return value if isinstance(value, int | float | None) else type(value)
 
 
-class Lesson:
+class Door:
     """A student's module, seen from a test: every name in it can be called."""
 
     def __init__(self, executor: Executor, calls: list[Call]) -> None:
@@ -135,7 +135,7 @@ class Lesson:
 class Function:
     """A name of a student's module, to be called."""
 
-    def __init__(self, lesson: Lesson, target: str | Ref, name: str) -> None:
+    def __init__(self, lesson: Door, target: str | Ref, name: str) -> None:
         self.lesson = lesson
         self.target = target
         self.name = name
@@ -156,7 +156,7 @@ class Function:
 class Handle(Function):
     """An object that stays with the student's code: a module it made, or a prop of the test."""
 
-    def __init__(self, lesson: Lesson, ref: Ref, made_by: str | None = None) -> None:
+    def __init__(self, lesson: Door, ref: Ref, made_by: str | None = None) -> None:
         super().__init__(lesson, ref, made_by or ref.type_name)
         self.ref = ref
 

@@ -5,11 +5,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from course.syllabus import Status
+from course.core.syllabus import Status
 from course.testing import expect
 from course.testing.case import Case
 from course.testing.clock import TimeIsUp
-from course.testing.door import Lesson, Outline, excerpt
+from course.testing.door import Door, Outline, excerpt
 from course.testing.errors import asks_for_input
 from course.testing.executor import Executor
 from course.testing.inputs import Draw
@@ -166,7 +166,7 @@ class Examination:
         expect.calls.clear()
         expect.mismatches.clear()
         executor = self._executor.fresh()
-        door = Lesson(executor, expect.calls)
+        door = Door(executor, expect.calls)
         failure = self._failure(case, lent, executor, door)
         mismatches = [excerpt(one) for one in expect.mismatches] if failure else []
         outcome = _outcome(failure, case.exercise)
@@ -175,7 +175,7 @@ class Examination:
         return Finding(case, *outcome, door.trace, mismatches, calls, seconds, source=self._source)
 
     def _failure(
-        self, case: Case, lent: tuple[str, ...], executor: Executor, door: Lesson
+        self, case: Case, lent: tuple[str, ...], executor: Executor, door: Door
     ) -> Exception | None:
         given = dict(case.parameters)
         if "draw" in case.fixtures:

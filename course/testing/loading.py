@@ -6,9 +6,9 @@ import types
 from pathlib import Path
 
 from course import root
-from course.stubs import importing_exercises
-from course.system.console import typed
-from course.system.memory import ran_out_of_memory
+from course.core.console import typed
+from course.core.memory import ran_out_of_memory
+from course.core.stubs import importing_exercises
 from course.testing.clock import TimeIsUp
 from course.testing.earlier import Earlier, importable, names_defined_by
 from course.testing.errors import (
@@ -19,7 +19,7 @@ from course.testing.errors import (
     message_of,
     short_path,
 )
-from course.testing.integrity import guarded, refuse_borrowed_answers, settings_unchanged
+from course.testing.fair_play import guarded, refuse_borrowed_answers, settings_unchanged
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 

@@ -20,8 +20,8 @@ import pytest
 import torch
 
 from course import root
-from course.syllabus import Status, did_you_mean, lessons
-from course.system.console import replace_unprintable, typed
+from course.core.console import replace_unprintable, typed
+from course.core.syllabus import Status, did_you_mean, lessons
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import lift_limits
 from course.testing.errors import short_path
@@ -205,17 +205,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         with _announce_if_slow(pyfuncitem.config, what, case.seconds):
             finding = module.examination.run(case)
     except KeyboardInterrupt:
-        raise Stopped(f"by Ctrl+C, while {case.exercise} was tested", 130) from None
+        raise TestsStopped(f"by Ctrl+C, while {case.exercise} was tested", 130) from None
     left_debugger = "Exit" in getattr(finding.failure, "kinds", ())
     if left_debugger and _DEBUGS in pyfuncitem.config.stash:
-        raise Stopped("in the debugger", 130)
+        raise TestsStopped("in the debugger", 130)
     pyfuncitem.stash[FINDING] = finding
     if finding.failure is not None:
         raise finding.failure
     return True
 
 
-class Stopped(pytest.exit.Exception):
+class TestsStopped(pytest.exit.Exception):
     """The end of a run by Ctrl+C; pytest prints its name and its words, and no line of code."""
 
     __module__ = "builtins"  # pytest prints it, unless it is this one

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from course.syllabus import Status
+from course.core.syllabus import Status
 
 VERSION = 7
 """Of the text form."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from course.syllabus import Status, find_lesson
+from course.core.syllabus import Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
 from course.testing.clock import TimeIsUp, time_limit
 from course.testing.earlier import Earlier

@@ -3,8 +3,8 @@
 import ast
 import functools
 
-from course.stubs import stub_of
-from course.syllabus import find_lesson, lessons
+from course.core.stubs import stub_of
+from course.core.syllabus import find_lesson, lessons
 
 MAX_BYTES_TO_READ = 2**17
 """A longer module is run, but not taken apart: that takes a thousand times as much memory."""

@@ -16,15 +16,15 @@ import pytest
 from filelock import FileLock
 
 from course import ROOT
-from course.building import build, figures
-from course.syllabus import lessons
-from course.system.console import PREFIX
-from course.system.files import write_atomically
+from course.core.console import PREFIX
+from course.core.files import write_atomically
+from course.core.syllabus import lessons
+from course.publishing.building import build, figures
 from course.testing.loading import load_module
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else what tests start ignores Ctrl+C
-sys.path.append(str(Path(__file__).parent))  # pytest by itself finds no module next to a test
+sys.path.append(str(Path(__file__).parent / "support"))  # what several tests use
 os.environ[PREFIX] = ""  # as where the environment is activated
 GOLDEN_LOCK = Path(tempfile.gettempdir()) / "course-golden.lock"
 
@@ -42,14 +42,6 @@ def pytest_pycollect_makemodule(module_path: Path, parent) -> pytest.Module | No
     if sys.platform != "linux" and imports_grader.search(module_path.read_text(encoding="utf-8")):
         return _NotHere.from_parent(parent, path=module_path)
     return None
-
-
-def _load(name: str):
-    """A helper module next to this file: with `--import-mode=importlib` it cannot be imported."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +103,9 @@ def edited():
 @pytest.fixture
 def server():
     """A web server on this machine: `url = server.add("/name", data, ranges=False)`."""
-    with _load("loopback").Server() as running:
+    from loopback import Server  # with what it needs
+
+    with Server() as running:
         yield running
 
 
@@ -203,8 +197,11 @@ def few_to_search() -> None:
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    """Debian's Chromium where there is one, else Playwright's own; it calls nobody."""
+def chromium(tmp_path_factory):
+    """Debian's Chromium where there is one, else Playwright's own; it calls nobody.
+
+    Its fonts are Matplotlib's, whatever the machine has: `$COURSE_TEST_FONT` or DejaVu Sans.
+    """
     pytest.importorskip("playwright", reason='pip install -e ".[browser]" brings Playwright')
     from playwright.sync_api import sync_playwright
 
@@ -215,7 +212,28 @@ def chromium():
         if not Path(program).exists():
             pytest.skip("there is no Chromium here; `playwright install chromium` fetches one")
         browser = playwright.chromium.launch(
-            executable_path=program, args=[*flags, *silent], timeout=600_000
+            executable_path=program,
+            args=[*flags, *silent],
+            env=os.environ | {"FONTCONFIG_FILE": _fonts(tmp_path_factory.mktemp("fonts"))},
+            timeout=600_000,
         )
         yield browser
         browser.close()
+
+
+def _fonts(folder: Path) -> str:
+    """Write a configuration in which one of Matplotlib's fonts is that of all texts but code."""
+    name = os.environ.get("COURSE_TEST_FONT", "DejaVu Sans")
+    others = "" if name == "DejaVu Sans" else "<glob>*/DejaVuSans[.-]*</glob>"
+    fonts = (
+        Path(importlib.util.find_spec("matplotlib").origin).parent / "mpl-data" / "fonts" / "ttf"
+    )
+    aliases = {"sans-serif": name, "serif": name, "Verdana": name, "monospace": "DejaVu Sans Mono"}
+    config = f"<dir>{fonts}</dir><cachedir>{folder}</cachedir>"
+    config += f"<selectfont><rejectfont>{others}</rejectfont></selectfont>"
+    for family, font in aliases.items():
+        prefer = f"<prefer><family>{font}</family></prefer>"
+        config += f'<alias binding="same"><family>{family}</family>{prefer}</alias>'
+    file = folder / "fonts.conf"
+    file.write_text(f"<?xml version='1.0'?><fontconfig>{config}</fontconfig>", encoding="utf-8")
+    return str(file)

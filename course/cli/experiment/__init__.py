@@ -28,7 +28,7 @@ def experiment() -> None:
 @contextmanager
 def _one_sentence() -> Iterator[None]:
     """Turn what may go wrong into one sentence and an exit status that is not 0."""
-    from course.experiments.gpt import Stopped
+    from course.experiments.gpt import TrainingStopped
 
     try:
         yield
@@ -42,7 +42,7 @@ def _one_sentence() -> Iterator[None]:
         said = f"{error.filename} cannot be read or written: {error.strerror}"
         said = said if error.errno else str(error)
         raise click.ClickException(said) from None
-    except (ValueError, Stopped) as error:
+    except (ValueError, TrainingStopped) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from course.cli.experiment.shared import a_seed, print_borrowed, training_bar
-from course.system.console import typed
+from course.core.console import typed
 
 if TYPE_CHECKING:
-    from course.experiments.gpt import GPTTraining, Result
-    from course.experiments.training import Settings
+    from course.experiments.gpt import GPTTraining, TrainedGPT
+    from course.experiments.training import TrainingSettings
 
 N_WRITTEN = 500
 """Characters that `course experiment gpt --prompt` writes."""
@@ -59,7 +59,9 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
     _report_of_gpts(dict(zip((WITHOUT, WITH), results, strict=True)), settings, corpus.name)
 
 
-def _report_of_gpts(results: "Mapping[str, Result]", settings: "Settings", corpus: str) -> None:
+def _report_of_gpts(
+    results: "Mapping[str, TrainedGPT]", settings: "TrainingSettings", corpus: str
+) -> None:
     """Print what both models reach, what they are made of, and what they write."""
     from course.experiments.gpt import TEMPERATURE
 

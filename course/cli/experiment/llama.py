@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from course.cli.experiment.shared import print_borrowed
-from course.messages.wording import filled
-from course.system.terminal import Wrapped, advance
+from course.core.terminal import Wrapped, advance
+from course.testing.messages.wording import filled
 
 if TYPE_CHECKING:
     from course.data.published import PublishedModel

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from course.cli.experiment.shared import a_seed, on_one_line, print_borrowed, training_bar
-from course.messages.wording import filled
-from course.schemes import SCHEMES, schemes_for
-from course.system.console import typed
+from course.core.console import typed
+from course.core.schemes import SCHEMES, schemes_for
+from course.testing.messages.wording import filled
 
 if TYPE_CHECKING:
-    from course.experiments.positions import Result
-    from course.experiments.training import Settings
+    from course.experiments.positions import SchemeResult
+    from course.experiments.training import TrainingSettings
 
 
 _LISTED = "\n".join(f"  {name:<12}{scheme.sentence}" for name, scheme in SCHEMES.items())
@@ -58,7 +58,7 @@ def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     click.echo(f"\nfigures: {', '.join(map(str, drawn))}")
 
 
-def _report(results: "Sequence[Result]", settings: "Settings") -> None:
+def _report(results: "Sequence[SchemeResult]", settings: "TrainingSettings") -> None:
     """Print the losses, what they were computed with, and what each model writes."""
     lengths, corpus = [*results[0].held_out], results[0].corpus
     click.echo(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import click
 
-from course.messages.wording import filled
-from course.system.terminal import advance
+from course.core.terminal import advance
+from course.testing.messages.wording import filled
 
 a_seed = click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="The seed for random numbers."

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from course.cli.experiment.shared import a_seed, print_borrowed, training_bar
-from course.messages.wording import filled
+from course.testing.messages.wording import filled
 
 if TYPE_CHECKING:
-    from course.experiments.tasks import Result
+    from course.experiments.tasks import TaskResult
 
 NAMES = ("copy", "reverse", "back", "induction", "needle")
 """The keys of `TASKS`, here because the help must not wait for PyTorch."""
@@ -55,7 +55,7 @@ def tasks(task: str | None, seed: int, as_json: bool) -> None:
     print_borrowed({name: source for one in results for name, source in one.sources.items()})
 
 
-def _report(results: "Sequence[Result]", task: str) -> None:
+def _report(results: "Sequence[TaskResult]", task: str) -> None:
     """Print the accuracy of each scheme in a task, and who can do it."""
     from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table, widest
 

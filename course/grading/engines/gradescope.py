@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 
 from course import root
-from course.syllabus import Lesson, chosen_lessons, counted_lessons
-from course.system.files import add_to_zip, write_bytes_atomically
+from course.core.files import add_to_zip, write_bytes_atomically
+from course.core.syllabus import Lesson, chosen_lessons, counted_lessons
 
 _SCRIPTS = Path(__file__).with_name("autograder")
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE", "course/**/*", "solutions/*", "tests/test_*")

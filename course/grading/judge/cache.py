@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from course.core.files import write_atomically
 from course.grading.judge.unit import GradedResult, GradingError, Unit
 from course.grading.submissions.files import File, open_regular
 from course.grading.submissions.limits import Unreadable
-from course.system.files import write_atomically
 from course.testing.result import from_text, to_text
 
 MAX_DAYS = 100

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
+from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit, key_of
 from course.grading.sandbox.sandbox import SandboxError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SECONDS_WITHOUT_WORKER = 60
 
 
 @contextmanager
-def cluster_judges(settings: Settings, address: str) -> Iterator[Judges]:
+def cluster_judges(settings: GradingSettings, address: str) -> Iterator[Judges]:
     """Have the workers of a cluster judge, as one executor.
 
     Args:
@@ -103,7 +103,7 @@ _turn = threading.Lock()
 """A judge does one thing at a time, however many threads its worker has."""
 
 
-def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
+def _grade(unit: Unit, key: str, settings: GradingSettings) -> GradedResult:
     """Judge a unit.
 
     Args:
@@ -137,5 +137,5 @@ def _grade(unit: Unit, key: str, settings: Settings) -> GradedResult:
 
 
 @functools.lru_cache(maxsize=1)
-def _judge(settings: Settings) -> Judge:
+def _judge(settings: GradingSettings) -> Judge:
     return Judge(settings.seed, settings.limits, settings.confined)

@@ -15,13 +15,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from course import root
+from course.core.files import private_files, write_atomically
 from course.grading.judge.cache import Cache, read_text
 from course.grading.judge.local import local_judges
 from course.grading.judge.reference_check import NOBODY, check_units, verify_check
 from course.grading.judge.schedule import judge_units
-from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit, key_of
+from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit, key_of
 from course.grading.names import shown
-from course.system.files import private_files, write_atomically
 from course.testing.result import from_text, to_text
 
 SEED, RESULTS = "seed.txt", "results.jsonl"
@@ -118,7 +118,7 @@ def _stretched(seed: int) -> int:
 
 def grade_all(
     units: Iterable[Unit],
-    settings: Settings,
+    settings: GradingSettings,
     jobs: int,
     fresh: bool = False,
     scheduler: str | None = None,

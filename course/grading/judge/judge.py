@@ -16,6 +16,8 @@ from pathlib import Path
 import torch
 import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short would stay broken
 
+from course.core.memory import ran_out_of_memory
+from course.core.syllabus import Status, lessons
 from course.grading.judge.unit import (
     NOT_HANDED_IN,
     GradedResult,
@@ -34,10 +36,8 @@ from course.grading.sandbox.remote import (
     WorkerLost,
     quoted,
 )
-from course.grading.sandbox.sandbox import Limits, SandboxError
+from course.grading.sandbox.sandbox import ProcessLimits, SandboxError
 from course.mistakes.diagnosis import PATIENTLY, KnownMistakes, diagnose
-from course.syllabus import Status, lessons
-from course.system.memory import ran_out_of_memory
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
@@ -69,7 +69,7 @@ class Judge:
     def __init__(
         self,
         seed: int = 0,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         confined: bool = True,
         fork_server: socket.socket | None = None,
     ) -> None:

@@ -21,9 +21,9 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradedResult, GradingError, Settings, Unit
+from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
 from course.grading.sandbox.namespaces import end_with_parent
-from course.grading.sandbox.sandbox import Limits, SandboxError, confine_judge, mapped_bytes
+from course.grading.sandbox.sandbox import ProcessLimits, SandboxError, confine_judge, mapped_bytes
 from course.grading.sandbox.start import ENDED, GRADER, start_fork_server, stop_fork_server
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ MAX_BYTES = 3 * 10**9
 
 
 @contextmanager
-def local_judges(settings: Settings, jobs: int) -> Iterator[Judges]:
+def local_judges(settings: GradingSettings, jobs: int) -> Iterator[Judges]:
     """Start so many judges, each when it gets its first unit."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["course.grading.judge.preloaded"])
     _start_server()
     asked_to_end, until_closed = context.Pipe(duplex=False)
     with asked_to_end, until_closed, ExitStack() as processes:
-        limits = settings.limits or Limits.for_jobs(jobs)
+        limits = settings.limits or ProcessLimits.for_jobs(jobs)
         process, fork_server = start_fork_server(limits, settings.confined)
         processes.callback(stop_fork_server, process, fork_server)
 
@@ -116,7 +116,7 @@ leave_process = os._exit
 """Bound now: while the reference is loaded, `os._exit` refuses to end the process."""
 
 
-def _begin(settings: Settings, fork_server: socket.socket, asked_to_end: Connection) -> None:
+def _begin(settings: GradingSettings, fork_server: socket.socket, asked_to_end: Connection) -> None:
     global _judge, _trouble
     warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
     _trouble = _bound_memory()

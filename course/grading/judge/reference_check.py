@@ -4,9 +4,9 @@ A graded test that asks for 6 where 5 is right, or calls what does not exist, wo
 class its points without a word.
 """
 
+from course.core.stubs import importing_exercises, stub_of
+from course.core.syllabus import Status, find_lesson
 from course.grading.judge.unit import GradedResult, GradingError, Unit
-from course.stubs import importing_exercises, stub_of
-from course.syllabus import Status, find_lesson
 
 NOBODY = ""
 """The student of the units that are checks."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from course import root
+from course.core.syllabus import find_lesson
 from course.grading.judge.sources import with_imported
-from course.grading.sandbox.sandbox import Limits
-from course.syllabus import find_lesson
+from course.grading.sandbox.sandbox import ProcessLimits
 from course.testing.result import ExerciseResult, LessonResult
 from course.testing.source import imported_from_earlier
 
@@ -19,7 +19,7 @@ class GradingError(Exception):
 
 
 @dataclass(frozen=True)
-class Settings:
+class GradingSettings:
     """Settings of a run of the grader.
 
     Attributes:
@@ -29,7 +29,7 @@ class Settings:
     """
 
     seed: int = 0
-    limits: Limits | None = None
+    limits: ProcessLimits | None = None
     confined: bool = True
 
 

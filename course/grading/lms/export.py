@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise
 
+from course.core.syllabus import did_you_mean, find_lesson
 from course.grading.grades import Grades, LessonStatus
 from course.grading.lms.table import ExportError, Table, number_in
 from course.grading.names import shown
 from course.grading.submissions import Submission
-from course.messages.wording import counted
-from course.syllabus import did_you_mean, find_lesson
+from course.testing.messages.wording import counted
 
 BLANK = ("", "-")
 """The cells of those who have no grade yet; Moodle writes the dash."""

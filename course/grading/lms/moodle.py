@@ -10,9 +10,9 @@ Source: Moodle, mod/assign/gradingtable.php and mod/assign/feedback/offline/impo
 import re
 from collections.abc import Mapping, Sequence
 
+from course.core.syllabus import Lesson, find_lesson
 from course.grading.lms.export import BLANK, Column, Export, Person, find_column, spellings
 from course.grading.lms.table import ExportError, Table, number_in
-from course.syllabus import Lesson, find_lesson
 
 _IDENTIFIER = re.compile(r"\D*[^\W\d]\D*(\d+)")
 _NO = re.compile(

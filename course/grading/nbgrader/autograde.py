@@ -18,6 +18,8 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAutoGrades
 from nbgrader.utils import parse_utc, rmtree
 
+from course.core.files import write_atomically
+from course.core.syllabus import Lesson
 from course.grading.judge.unit import GradedResult, Unit
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
@@ -27,8 +29,6 @@ from course.grading.nbgrader.notebook import (
     name_of,
 )
 from course.grading.nbgrader.submissions import TIME, HandedIn, lesson_of, read_handed_in, submitted
-from course.syllabus import Lesson
-from course.system.files import write_atomically
 
 
 class Autograde(converters.Autograde):
@@ -62,7 +62,7 @@ class Autograde(converters.Autograde):
             raise NbGraderException(str(error)) from None
 
     def _grade(self, lesson: Lesson) -> None:
-        from course.grading.judge.grade import Settings, Store, grade_all
+        from course.grading.judge.grade import GradingSettings, Store, grade_all
 
         released = self._released(lesson)
         folders, failed = self.submitted()
@@ -76,7 +76,10 @@ class Autograde(converters.Autograde):
 
         store = Store(Path(self.coursedir.root) / "graded")
         with store.locked():
-            settings, jobs = Settings(store.seed(None)), min(os.cpu_count() or 1, len(folders))
+            settings, jobs = (
+                GradingSettings(store.seed(None)),
+                min(os.cpu_count() or 1, len(folders)),
+            )
             for result, _ in grade_all(units(), settings, jobs, self.force):
                 student = result.student
                 why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])

@@ -14,7 +14,7 @@ from course.grading.nbgrader.submissions import (
     PLAIN,
     SECRET,
     TIME,
-    Unreadable,
+    NotRead,
     is_plain,
     lesson_of,
     read_file,
@@ -66,7 +66,7 @@ class Collect(ExchangeCollect):
         for name in [*released, SECRET]:
             try:
                 files[name] = read_file(src, name, MAX_FILE_BYTES)
-            except (Unreadable, OSError) as why:
+            except (NotRead, OSError) as why:
                 self.log.warning("%r: %s", os.path.basename(src), why)
         files[TIME] = src.rsplit("+", 3)[2].encode()
         os.makedirs(dest)

@@ -13,10 +13,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.utils import is_grade, is_solution
 
+from course.core.syllabus import Status
 from course.grading.judge.unit import GradedResult
 from course.grading.names import printable
-from course.messages.plain import plain_message
-from course.syllabus import Status
+from course.testing.messages.plain import plain_message
 
 MAX_TEXT = 20_000
 """Characters of one cell."""

@@ -19,10 +19,10 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
+from course.core.files import MAX_MODULE_BYTES
+from course.core.syllabus import Lesson, lessons
 from course.grading.submissions import limits
 from course.grading.submissions.files import open_regular
-from course.syllabus import Lesson, lessons
-from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = (
@@ -46,7 +46,7 @@ def lesson_of(assignment: str) -> Lesson | None:
     return next((lesson for lesson in lessons() if lesson.notebook.stem == assignment), None)
 
 
-class Unreadable(Exception):
+class NotRead(Exception):
     """A reason why a file is not read, in a sentence."""
 
 
@@ -57,7 +57,7 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
     what it leads to may be another's.
 
     Raises:
-        Unreadable: there is no such file, or more bytes are in it.
+        NotRead: there is no such file, or more bytes are in it.
         OSError: this machine cannot read it, which is no fault of the student's.
     """
     try:
@@ -68,13 +68,13 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
         finally:
             os.close(handle)
     except FileNotFoundError:
-        raise Unreadable(f"{name} was not handed in.") from None
+        raise NotRead(f"{name} was not handed in.") from None
     except (limits.Unreadable, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise
-        raise Unreadable(f"{name} is a link, or not a file, so it was not read.") from None
+        raise NotRead(f"{name} is a link, or not a file, so it was not read.") from None
     if len(data) > at_most:
-        raise Unreadable(f"{name} is larger than {at_most >> 20} MB, so it was not read.")
+        raise NotRead(f"{name} is larger than {at_most >> 20} MB, so it was not read.")
     return data
 
 
@@ -130,7 +130,7 @@ def submitted_time(api: NbGraderAPI, assignment: str, student: str) -> datetime 
     folder = course.format_path(course.submitted_directory, student, assignment)
     try:
         return time_in(read_file(folder, TIME, 1000).decode("ascii", "replace").strip())
-    except (Unreadable, OSError):
+    except (NotRead, OSError):
         return None
 
 
@@ -162,7 +162,7 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
     def read(name: str, at_most: int) -> bytes | None:
         try:
             return read_file(folder, name, at_most)
-        except Unreadable as why:
+        except NotRead as why:
             remarks.append(str(why))
             return None
 

@@ -11,6 +11,7 @@ All that a student wrote, the name first of all, is taken for hostile wherever i
 from collections.abc import Sequence
 from pathlib import Path
 
+from course.core.files import write_atomically
 from course.grading.grades import Grades
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.published import Published
@@ -19,7 +20,6 @@ from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import grades_csv
-from course.system.files import write_atomically
 
 
 def write_reports(

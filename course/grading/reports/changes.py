@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from course.core.syllabus import Status
 from course.grading.judge.unit import GradedResult
 from course.grading.reports.tables import as_csv
-from course.syllabus import Status
 from course.testing.result import ExerciseResult
 
 _GONE = "Nothing was handed in this time."

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from course.core.syllabus import Exercise, Status
 from course.grading.grades import LessonGrade, LessonStatus, StudentGrade
 from course.grading.reports.page import render
-from course.messages.message import Message, message_about
-from course.messages.wording import STATUS_WORDS
-from course.syllabus import Exercise, Status
+from course.testing.messages.message import Message, message_about
+from course.testing.messages.wording import STATUS_WORDS
 from course.testing.result import ExerciseResult
 
 

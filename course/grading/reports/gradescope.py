@@ -5,10 +5,10 @@ An exercise is a test there, because it is what earns points: all of them or non
 
 import json
 
+from course.core.syllabus import Status
 from course.grading.grades import LessonGrade, StudentGrade
 from course.grading.names import printable
-from course.messages.plain import plain_message
-from course.syllabus import Status
+from course.testing.messages.plain import plain_message
 from course.testing.result import ExerciseResult
 
 

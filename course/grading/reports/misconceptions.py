@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from course.core.syllabus import Exercise, Lesson
 from course.grading.grades import Grades, StudentGrade
 from course.grading.judge.unit import GradedResult
-from course.messages.message import message_about
-from course.syllabus import Exercise, Lesson
+from course.testing.messages.message import message_about
 from course.testing.result import ExerciseResult
 
 MAX_EXAMPLES = 25

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from course.core.syllabus import Exercise, Lesson, Status
 from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
 from course.grading.reports.changes import Change
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
 from course.grading.reports.to_do import for_instructor, for_students
-from course.messages.wording import STATUS_WORDS
-from course.syllabus import Exercise, Lesson, Status
+from course.testing.messages.wording import STATUS_WORDS
 
 N_BINS = 10
 """Bars of a histogram, each a tenth of the points."""

@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from course.core.syllabus import lessons
 from course.grading.grades import Grades, StudentGrade
 from course.grading.names import feedback_path, printable
-from course.syllabus import lessons
 
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
 """A spreadsheet computes a text that begins with one of these."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
-from course.messages.wording import counted
+from course.testing.messages.wording import counted
 
 MAX_SENTENCE = 300
 """The characters of a sentence."""
@@ -21,7 +21,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Task:
+class Advice:
     """Something to act on.
 
     Attributes:
@@ -49,7 +49,7 @@ def _by_sentence(pairs: Iterable[tuple[str, StudentGrade | None]]) -> tuple[Sent
 
 def for_instructor(
     grades: Grades, about_class: Sequence[str], published: Sequence[Published]
-) -> list[Task]:
+) -> list[Advice]:
     """Return what the instructor has to act on.
 
     Args:
@@ -74,7 +74,7 @@ def for_instructor(
     )
 
 
-def for_students(grades: Grades) -> list[Task]:
+def for_students(grades: Grades) -> list[Advice]:
     """Return what students have to act on."""
     broken, missing, odd = [], [], []
     for student in grades.students:
@@ -91,9 +91,9 @@ def for_students(grades: Grades) -> list[Task]:
     )
 
 
-def _tasks(*kinds: tuple[list[tuple[str, StudentGrade | None]], str, str, str]) -> list[Task]:
+def _tasks(*kinds: tuple[list[tuple[str, StudentGrade | None]], str, str, str]) -> list[Advice]:
     return [
-        Task(f"{counted(len(pairs), noun)} {rest}", advice, _by_sentence(pairs))
+        Advice(f"{counted(len(pairs), noun)} {rest}", advice, _by_sentence(pairs))
         for pairs, noun, rest, advice in kinds
         if pairs
     ]

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from course.grading.sandbox.namespaces import end_with_parent
-from course.grading.sandbox.sandbox import Limits, SandboxError, enter_namespaces, spawn
+from course.grading.sandbox.sandbox import ProcessLimits, SandboxError, enter_namespaces, spawn
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
 from course.grading.sandbox.wire import ConnectionClosed, receive, send
 from course.grading.sandbox.worker import serve
@@ -25,7 +25,7 @@ from course.grading.sandbox.worker import serve
 SECONDS_TO_END = 2.0
 """How long a worker may take that has closed its connection: to give memory back takes time."""
 
-Worker = tuple[int, socket.socket]
+ForkedWorker = tuple[int, socket.socket]
 """A worker, seen from the judge: its number, and our end of the connection to it."""
 
 
@@ -54,7 +54,7 @@ class ForkServer:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: ProcessLimits | None = None,
         confined: bool = True,
         shared: socket.socket | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class ForkServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def spawn(self) -> Worker:
+    def spawn(self) -> ForkedWorker:
         """Return a new worker.
 
         Raises:
@@ -85,7 +85,7 @@ class ForkServer:
             raise SandboxError(ENDED)
         return int(number), worker
 
-    def kill(self, worker: Worker, has_hung_up: bool = False) -> tuple[str, bool]:
+    def kill(self, worker: ForkedWorker, has_hung_up: bool = False) -> tuple[str, bool]:
         """End a worker; return what ended it, and whether the machine did.
 
         What ended it is the rest of a sentence that begins "the code". A worker that has hung up is
@@ -113,7 +113,7 @@ class ForkServer:
 def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
     """Be the fork server."""
     _warm_up()
-    limits = Limits(cpu_seconds, memory_bytes)
+    limits = ProcessLimits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
     with contextlib.suppress(OSError):  # nobody waits for it any longer
         connection.sendall(_trouble(limits, bool(confined)).encode() + b"\n")
@@ -143,7 +143,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
     os._exit(0)
 
 
-def _trouble(limits: Limits, confined: bool) -> str:
+def _trouble(limits: ProcessLimits, confined: bool) -> str:
     """Confine one worker, which answers; or else return why that failed, in sentences."""
     try:
         with spawn(lambda connection: connection.sendall(b"here"), limits, confined) as worker:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from course.grading.sandbox.deadline import Clock
-from course.grading.sandbox.fork_server import ForkServer, Worker
+from course.grading.sandbox.fork_server import ForkedWorker, ForkServer
 from course.grading.sandbox.wire import (
     ConnectionClosed,
     ReceiveTimeout,
@@ -66,7 +66,7 @@ class RemoteModule:
         self._earlier = sources_of_earlier(Path(name).stem)
         self._end = math.inf
         self._bytes_left = MAX_BYTES
-        self._worker: Worker | None = None
+        self._worker: ForkedWorker | None = None
         self._lost = False
 
     def allow(self, seconds: float) -> None:

@@ -35,8 +35,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from course.core.memory import available_memory, ran_out_of_memory
 from course.grading.sandbox import landlock, namespaces, seccomp
-from course.system.memory import available_memory, ran_out_of_memory
 
 ENVIRONMENT = {
     "HOME": "/",
@@ -70,7 +70,7 @@ class SandboxMissing(SandboxError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """Limits of what one worker may use.
 
     Attributes:
@@ -84,7 +84,7 @@ class Limits:
     open_files: int = 64
 
     @classmethod
-    def for_jobs(cls, jobs: int, available: int | None = None) -> "Limits":
+    def for_jobs(cls, jobs: int, available: int | None = None) -> "ProcessLimits":
         """Return limits that this machine can give to so many workers at a time.
 
         A worker that is killed because the machine has less memory than it was promised would be
@@ -124,7 +124,9 @@ class Worker:
         connection: our end of its one connection.
     """
 
-    def __init__(self, pid: int, connection: socket.socket, limits: Limits, confined: int) -> None:
+    def __init__(
+        self, pid: int, connection: socket.socket, limits: ProcessLimits, confined: int
+    ) -> None:
         self.pid = pid
         self.connection = connection
         self._limits = limits
@@ -204,7 +206,7 @@ def missing() -> list[str]:
 
 
 def spawn(
-    run: Callable[[socket.socket], None], limits: Limits | None = None, confined: bool = True
+    run: Callable[[socket.socket], None], limits: ProcessLimits | None = None, confined: bool = True
 ) -> Worker:
     """Fork a worker that is confined first and then calls `run` with its end of a connection.
 
@@ -217,7 +219,7 @@ def spawn(
     Raises:
         SandboxMissing: it is to be confined, and this machine lacks something for that.
     """
-    limits = limits or Limits()
+    limits = limits or ProcessLimits()
     rules = rules_for_workers() if confined else None
     parent = 0 if _in_namespaces else os.getpid()  # as the worker sees it
     ours, theirs = socket.socketpair()
@@ -280,7 +282,7 @@ def _installation() -> Iterator[str]:
 def _live(
     run: Callable[[socket.socket], None],
     connection: socket.socket,
-    limits: Limits,
+    limits: ProcessLimits,
     rules: _Rules | None,
     parent: int,
     confined: int,
@@ -302,7 +304,7 @@ def _live(
         os._exit(code)
 
 
-def _confine(kept: tuple[int, ...], limits: Limits, rules: _Rules, parent: int) -> None:
+def _confine(kept: tuple[int, ...], limits: ProcessLimits, rules: _Rules, parent: int) -> None:
     """Give everything up but computing, and these open files."""
     import resource
 

@@ -16,7 +16,7 @@ REFUSALS = {"OSError", "RuntimeError", "ValueError"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SelfTest:
     """An end of an attempt.
 
     Attributes:
@@ -30,7 +30,7 @@ class Outcome:
     detail: str
 
 
-def self_test() -> list[Outcome]:
+def self_test() -> list[SelfTest]:
     """Make all attempts in a worker, as a student's module would.
 
     Where there are no namespaces, the attempt that they alone refuse is left out.
@@ -48,14 +48,14 @@ def self_test() -> list[Outcome]:
     return [one for one in outcomes if one.closed or one.sentence != escapes.SEE_A_NAME]
 
 
-def try_inside(module: RemoteModule, sentence: str) -> Outcome:
+def try_inside(module: RemoteModule, sentence: str) -> SelfTest:
     """Make an attempt in a worker."""
     executor = RemoteExecutor(module)
     try:
         with executor.limited(SECONDS_PER_ATTEMPT):
             said, _ = executor.call("attempt", (sentence, str(root())), {})
-        return Outcome(sentence, False, str(said))
+        return SelfTest(sentence, False, str(said))
     except StudentError as error:
-        return Outcome(sentence, not REFUSALS.isdisjoint(error.kinds), str(error))
+        return SelfTest(sentence, not REFUSALS.isdisjoint(error.kinds), str(error))
     except (TimeIsUp, Wrong) as error:
-        return Outcome(sentence, False, f"its worker did not survive that: {error}")
+        return SelfTest(sentence, False, f"its worker did not survive that: {error}")

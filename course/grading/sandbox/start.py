@@ -9,7 +9,7 @@ import threading
 from course import root
 from course.grading.sandbox.sandbox import (
     ENVIRONMENT,
-    Limits,
+    ProcessLimits,
     SandboxError,
     SandboxMissing,
     missing,
@@ -38,7 +38,7 @@ main(*map(int, sys.argv[3:]))
 
 
 def start_fork_server(
-    limits: Limits | None, confined: bool
+    limits: ProcessLimits | None, confined: bool
 ) -> tuple[subprocess.Popen, socket.socket]:
     """Start a fork server; it takes seconds, because PyTorch is loaded.
 
@@ -57,7 +57,7 @@ def start_fork_server(
     """
     if confined and (lacking := missing()):
         raise SandboxMissing(" ".join(lacking))
-    limits = limits or Limits()
+    limits = limits or ProcessLimits()
     # it would end with the thread that started it, and that may be another's to end
     is_main = threading.current_thread() is threading.main_thread()
     parent = os.getpid() if is_main and sys.platform == "linux" else 0

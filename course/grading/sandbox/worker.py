@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from course.core.memory import ran_out_of_memory
 from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
-from course.system.memory import ran_out_of_memory
 from course.testing.earlier import compiled, modules, names_defined_by
 from course.testing.executor import Executor
 from course.testing.loading import run_module

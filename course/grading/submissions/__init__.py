@@ -56,9 +56,9 @@ from course.grading.submissions.files import (
     place,
 )
 from course.grading.submissions.limits import (
-    Limits,
     OtherArchive,
     OverLimit,
+    SubmissionLimits,
     Unreadable,
     is_of_this_machine,
     reason,
@@ -184,7 +184,7 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
         if not path.is_file() or not is_archive(path.name):
             raise SubmissionsError(f"{shown(path)} is neither a folder nor a zip")
         file = stack.enter_context(open_regular(path.resolve()))
-        limits = Limits(math.inf, math.inf, MAX_CLASS_DIRECTORY_BYTES)
+        limits = SubmissionLimits(math.inf, math.inf, MAX_CLASS_DIRECTORY_BYTES)
         members = members_of(path.name, file, limits, stack)
         return find_students(Archive(packed_files(members)), path.resolve())
     except OSError as error:

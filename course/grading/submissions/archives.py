@@ -16,9 +16,9 @@ from functools import partial
 from typing import BinaryIO
 
 from course.grading.submissions.limits import (
-    Limits,
     OtherArchive,
     OverLimit,
+    SubmissionLimits,
     Unreadable,
     is_of_this_machine,
     reason,
@@ -43,7 +43,7 @@ class Member:
 
 
 def members_of(
-    name: str, file: BinaryIO, limits: Limits, stack: contextlib.ExitStack
+    name: str, file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
     """Yield what is in an archive, which is open until the stack is closed.
 
@@ -112,7 +112,7 @@ _LOCAL_HEADER = 30
 class LimitedFile(io.BufferedReader):
     """An archive's file, of which every byte counts; `zipfile` reads the directory in one go."""
 
-    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+    def __init__(self, file: BinaryIO, limits: SubmissionLimits) -> None:
         super().__init__(file)
         self._limits = limits
         self._is_open = False
@@ -135,7 +135,7 @@ class LimitedFile(io.BufferedReader):
 
 
 def _members_of_zip(
-    file: BinaryIO, limits: Limits, stack: contextlib.ExitStack
+    file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
     counted = LimitedFile(file, limits)
     opened = stack.enter_context(zipfile.ZipFile(counted))

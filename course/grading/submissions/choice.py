@@ -3,6 +3,8 @@
 import re
 from collections import defaultdict
 
+from course.core.stubs import stub_of
+from course.core.syllabus import find_lesson
 from course.grading.names import shown
 from course.grading.submissions.archives import without_ending
 from course.grading.submissions.file_names import (
@@ -14,8 +16,6 @@ from course.grading.submissions.file_names import (
 )
 from course.grading.submissions.files import File, place
 from course.grading.submissions.reading import Reading
-from course.stubs import stub_of
-from course.syllabus import find_lesson
 
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""

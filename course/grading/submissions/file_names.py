@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
+from course.core.syllabus import lessons
 from course.grading.submissions.archives import is_archive
-from course.syllabus import lessons
 
 SOURCES = {".py", ".ipynb"}
 MAX_DEPTH = 8

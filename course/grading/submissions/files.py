@@ -11,12 +11,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
 from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import Unreadable
-from course.system.files import MAX_MODULE_BYTES
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""

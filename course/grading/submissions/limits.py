@@ -27,7 +27,7 @@ class OtherArchive(Unreadable):
     """An archive of a kind that cannot be opened, and that may hold every lesson."""
 
 
-class Limits:
+class SubmissionLimits:
     """What may still be read of one student's files.
 
     Attributes:
@@ -42,7 +42,7 @@ class Limits:
         self._end = time.process_time() + seconds
 
     @classmethod
-    def of_a_student(cls) -> "Limits":
+    def of_a_student(cls) -> "SubmissionLimits":
         """Return the limits for all that one student handed in."""
         return cls(MAX_BYTES, MAX_SECONDS, MAX_DIRECTORY_BYTES)
 
@@ -64,7 +64,7 @@ class Limits:
 class Counted(io.RawIOBase):
     """A file of which every byte counts against limits."""
 
-    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+    def __init__(self, file: BinaryIO, limits: SubmissionLimits) -> None:
         self._file = file
         self._limits = limits
 

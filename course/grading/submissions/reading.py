@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO
 
+from course.core.files import MANIFEST
 from course.grading.names import OWNER_UNCLEAR, safe_name, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.file_names import is_wanted, may_be_module, platform_name
@@ -21,8 +22,7 @@ from course.grading.submissions.files import (
     packed_files,
     place,
 )
-from course.grading.submissions.limits import Counted, Limits, Unreadable, reason
-from course.system.files import MANIFEST
+from course.grading.submissions.limits import Counted, SubmissionLimits, Unreadable, reason
 
 MAX_ARCHIVES = 5
 """Of one student, those within archives too."""
@@ -47,7 +47,7 @@ class Reading:
     """
 
     stack: contextlib.ExitStack
-    limits: Limits = field(default_factory=Limits.of_a_student)
+    limits: SubmissionLimits = field(default_factory=SubmissionLimits.of_a_student)
     notes: list[str] = field(default_factory=list)
     failed: list[tuple[tuple[str, ...], Exception]] = field(default_factory=list)
     named: str = ""

@@ -6,8 +6,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from course.figures.charts import chart, curve
-from course.figures.diagrams import (
+from course.publishing.figures.charts import chart, curve
+from course.publishing.figures.diagrams import (
     Cells,
     arrow,
     box,
@@ -17,8 +17,8 @@ from course.figures.diagrams import (
     name_row,
     outline,
 )
-from course.figures.measured import measured, reference
-from course.figures.palette import (
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import (
     ACCENT,
     CARD,
     FAINT,
@@ -29,8 +29,8 @@ from course.figures.palette import (
     TINTS,
     WRONG,
 )
-from course.figures.picture import Picture
-from course.figures.words import TEXT, Point, note, write
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, Point, note, write
 
 WORDS = ["dog", "bites", "man"]
 

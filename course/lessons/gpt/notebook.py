@@ -18,12 +18,12 @@ from itertools import pairwise
 
 import torch
 
-from course import figures
 from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
 from course.experiments.training import trainable
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

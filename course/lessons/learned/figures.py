@@ -7,13 +7,13 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.figures.charts import chart, curve
-from course.figures.colormaps import SIGNED
-from course.figures.diagrams import arrow, box, cells, diagram, name_row
-from course.figures.measured import measured, reference
-from course.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WHERE
-from course.figures.picture import Picture
-from course.figures.words import TEXT, listed, note, write
+from course.publishing.figures.charts import chart, curve
+from course.publishing.figures.colormaps import SIGNED
+from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WHERE
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, listed, note, write
 
 WORDS = ["dog", "bites", "man"]
 TOKENS = torch.tensor([[10.0, 0], [0, 10], [10, 10]])

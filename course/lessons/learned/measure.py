@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course.data.published import minilm_weight
-from course.figures.measured import measure
+from course.publishing.figures.measured import measure
 
 
 def real_positions(quick: bool) -> dict[str, Any]:

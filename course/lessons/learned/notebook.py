@@ -15,13 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course import figures
 from course.data.batches import get_batch, train_val_split
 from course.data.corpus import load_corpus
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import CharTokenizer
 from course.experiments.training import trainable
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

@@ -2,12 +2,12 @@
 
 import torch
 
-from course.figures.charts import chart
-from course.figures.diagrams import arrow, box, cells, diagram, name_row
-from course.figures.measured import measured, reference
-from course.figures.palette import ACCENT, FAINT, KEY, QUERY, QUIET, SECOND, THIRD, WRONG
-from course.figures.picture import Picture
-from course.figures.words import TEXT, write
+from course.publishing.figures.charts import chart
+from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import ACCENT, FAINT, KEY, QUERY, QUIET, SECOND, THIRD, WRONG
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, write
 
 N_HEADS, N_KV_HEADS = 9, 3
 """Of SmolLM2-135M."""

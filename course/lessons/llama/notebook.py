@@ -10,10 +10,10 @@
 # %%
 import torch
 
-from course import figures
 from course.data import data_folder
 from course.data.published import FILE, open_smollm2
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

@@ -6,14 +6,22 @@ import numpy as np
 import torch
 from matplotlib.patches import Rectangle
 
-from course.figures.charts import chart, curve, heatmap, log_axis
-from course.figures.diagrams import arrow, cells, clock, diagram, join_by_arc, name_column, name_row
-from course.figures.measured import measured, reference
-from course.figures.notebooks.longer import means_nearby
-from course.figures.palette import ACCENT, INK, QUIET, SECOND, SHADE, THIRD, TINTS, WRONG
-from course.figures.picture import Picture
-from course.figures.words import TEXT, note, write
-from course.schemes import SCHEMES
+from course.core.schemes import SCHEMES
+from course.publishing.figures.charts import chart, curve, heatmap, log_axis
+from course.publishing.figures.diagrams import (
+    arrow,
+    cells,
+    clock,
+    diagram,
+    join_by_arc,
+    name_column,
+    name_row,
+)
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.notebooks.longer import means_nearby
+from course.publishing.figures.palette import ACCENT, INK, QUIET, SECOND, SHADE, THIRD, TINTS, WRONG
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, note, write
 
 HEAD_DIM, BASE, TRAINED, FACTOR = 128, 10000.0, 4096, 4.0
 """Llama 2, for a text four times as long as those of its training."""

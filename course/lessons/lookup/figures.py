@@ -5,12 +5,12 @@ import math
 import torch
 from matplotlib.patches import Circle, Rectangle
 
-from course.figures.charts import chart, curve, log_axis
-from course.figures.diagrams import arrow, box, cells, diagram, name_row
-from course.figures.measured import measured, reference
-from course.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WRONG
-from course.figures.picture import Picture
-from course.figures.words import TEXT, listed, note, percent, write
+from course.publishing.figures.charts import chart, curve, log_axis
+from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WRONG
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, listed, note, percent, write
 
 TABLE = torch.arange(1.0, 13.0).reshape(4, 3)
 IDS = torch.tensor([2, 0, 2])

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from course.data.published import open_smollm2
-from course.figures.measured import measure, reference
+from course.publishing.figures.measured import measure, reference
 
 ASKED = ("k", "7", " king")
 """Tokens of which the neighbors are shown."""

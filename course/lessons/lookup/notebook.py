@@ -10,11 +10,11 @@
 # %%
 import torch
 
-from course import figures
 from course.data.corpus import load_corpus
 from course.data.tokenizers import bpe_tokenizer
 from course.experiments.training import trainable
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

@@ -7,12 +7,30 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course.figures.charts import chart, curve
-from course.figures.diagrams import Cells, arrow, box, cells, diagram, name_column, name_row
-from course.figures.measured import reference
-from course.figures.palette import ACCENT, KEY, QUERY, QUIET, THIRD, TINTS, VALUE, WHAT, WHERE
-from course.figures.picture import Picture
-from course.figures.words import TEXT, listed, listing, percent, signed, write
+from course.publishing.figures.charts import chart, curve
+from course.publishing.figures.diagrams import (
+    Cells,
+    arrow,
+    box,
+    cells,
+    diagram,
+    name_column,
+    name_row,
+)
+from course.publishing.figures.measured import reference
+from course.publishing.figures.palette import (
+    ACCENT,
+    KEY,
+    QUERY,
+    QUIET,
+    THIRD,
+    TINTS,
+    VALUE,
+    WHAT,
+    WHERE,
+)
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, listed, listing, percent, signed, write
 
 VECTORS = {"dog": (1.0, 1, 0, 0), "bites": (1.0, 0, 1, 0), "man": (1.0, -1, 1, 1)}
 """The numbers of the lesson's text."""

@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from IPython.display import display
 
-from course import figures
 from course.data.batches import get_batch
 from course.data.kingdom import kingdom_text
 from course.data.tokenizers import WordTokenizer
 from course.experiments.training import trainable
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

@@ -6,8 +6,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from course.figures.charts import chart, curve, log_axis, spread_out
-from course.figures.diagrams import (
+from course.publishing.figures.charts import chart, curve, log_axis, spread_out
+from course.publishing.figures.diagrams import (
     arrow,
     box,
     cells,
@@ -22,8 +22,8 @@ from course.figures.diagrams import (
     sector,
     tip_of,
 )
-from course.figures.measured import measured, reference
-from course.figures.palette import (
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import (
     ACCENT,
     FAINT,
     KEY,
@@ -40,8 +40,8 @@ from course.figures.palette import (
     color_of,
     style_of,
 )
-from course.figures.picture import Picture
-from course.figures.words import TEXT, Point, listed, note, signed, write
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, Point, listed, note, signed, write
 
 X = torch.tensor([1.0, 2.0, 3.0, 4.0])
 """The vector of the text, also its query."""
@@ -298,7 +298,10 @@ def score_by_distance() -> Picture:
     made = torch.Generator().manual_seed(5)
     query, key = torch.randn(2, 1, head_dim, generator=made)
     w_q, w_k = torch.randn(2, head_dim, head_dim, generator=made) / math.sqrt(head_dim)
-    rope, encoding = reference("rope"), reference("sinusoidal").sinusoidal_encoding
+    rope, encoding = (
+        reference("rope"),
+        reference("sinusoidal").sinusoidal_encoding,
+    )
     rows, rotary = encoding(512, head_dim), rope.RotaryEmbedding(512, head_dim)
 
     def scores(queries: torch.Tensor, keys: torch.Tensor) -> list[float]:

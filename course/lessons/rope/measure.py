@@ -20,7 +20,7 @@ from course.data import data_folder
 from course.data.kingdom import kingdom_text
 from course.data.reading import read_text
 from course.experiments.training import CONTEXT, QUICK, Training
-from course.figures.measured import measure
+from course.publishing.figures.measured import measure
 from course.student.exercises import passing_exercises
 
 PROMPT = CONTEXT // 2

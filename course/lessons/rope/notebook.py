@@ -14,8 +14,8 @@ import math
 
 import torch
 
-from course import figures
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

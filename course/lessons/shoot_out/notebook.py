@@ -18,13 +18,13 @@ import textwrap
 
 import torch
 
-from course import figures
+from course.core.schemes import CONTEXT, SCHEMES, schemes_for
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import Size
+from course.experiments.character_gpt import ModelSize
 from course.experiments.positions import RopeAt, frequencies, shoot_out, smoothed
 from course.experiments.training import QUICK, Training, rate
-from course.figures.play import play
-from course.schemes import CONTEXT, SCHEMES, schemes_for
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 
 torch.set_num_threads(1)  # batches this small are not worth sharing
@@ -241,7 +241,9 @@ in_order = torch.arange(64)
 mixed = torch.cat((torch.randperm(63, generator=torch.Generator().manual_seed(0)), in_order[63:]))
 raised = {}
 for n_layers in (1, 2):
-    training = trained("none", dataclasses.replace(QUICK, size=Size(n_layers, 64, 4), steps=300))
+    training = trained(
+        "none", dataclasses.replace(QUICK, size=ModelSize(n_layers, 64, 4), steps=300)
+    )
     before, after = loss_of_last(training, in_order), loss_of_last(training, mixed)
     raised[n_layers] = after - before
     print(f"{n_layers} layer(s): {before:.3f} in order, {after:.3f} shuffled")

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from course.figures.charts import chart, curve, log_axis
-from course.figures.diagrams import (
+from course.publishing.figures.charts import chart, curve, log_axis
+from course.publishing.figures.diagrams import (
     cells,
     diagram,
     dial,
@@ -15,10 +15,10 @@ from course.figures.diagrams import (
     sector,
     tip_of,
 )
-from course.figures.measured import reference
-from course.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS, WHERE
-from course.figures.picture import Picture
-from course.figures.words import TEXT, note, rounded, write
+from course.publishing.figures.measured import reference
+from course.publishing.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS, WHERE
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.words import TEXT, note, rounded, write
 
 
 def hands_of_three_positions() -> Picture:

@@ -7,13 +7,23 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon
 
-from course.figures.charts import chart, curve, log_axis, spread_out
-from course.figures.diagrams import arrow, cells, diagram, name_column, name_row
-from course.figures.measured import measured, reference
-from course.figures.palette import ACCENT, CARD, INK, PURPLE, QUIET, SECOND, THIRD, TINTS, WRONG
-from course.figures.picture import Picture
-from course.figures.shapes import Array
-from course.figures.words import TEXT, name_points, note, signed, write
+from course.publishing.figures.charts import chart, curve, log_axis, spread_out
+from course.publishing.figures.diagrams import arrow, cells, diagram, name_column, name_row
+from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.palette import (
+    ACCENT,
+    CARD,
+    INK,
+    PURPLE,
+    QUIET,
+    SECOND,
+    THIRD,
+    TINTS,
+    WRONG,
+)
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.shapes import Array
+from course.publishing.figures.words import TEXT, name_points, note, signed, write
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]
 VOCABULARY = ["the", "king", "rules", "queen"]

@@ -21,7 +21,7 @@ from course.data.published import open_smollm2
 from course.data.reading import read_text
 from course.experiments.real_words import against_pmi, every_way, n_right, trained, words_of
 from course.experiments.shifted_pmi import fits
-from course.figures.measured import measure, reference
+from course.publishing.figures.measured import measure, reference
 
 QUESTIONS = (
     ("man", "king", "woman", "queen"),

@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from IPython.display import display
 
-from course import figures
 from course.data.corpus import load_corpus
 from course.data.glove import open_glove
 from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text
@@ -26,7 +25,8 @@ from course.data.tokenizers import WordTokenizer
 from course.experiments import real_words
 from course.experiments.shifted_pmi import cooccurrences, fits
 from course.experiments.twins import share_of_twins_found, with_twins
-from course.figures.play import play
+from course.publishing import figures
+from course.publishing.figures.controls import play
 from course.student.guess import Guess
 from course.student.notebook import exercises
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from course import root
-from course.system.console import PREFIX, command_prefix
+from course.core.console import PREFIX, command_prefix
 
 FORKS = sys.platform == "linux"
 """Whether a run is a fork of the warm process. Windows cannot fork; on macOS, what the system's

@@ -37,7 +37,7 @@ from typing import Any, NoReturn, TextIO
 
 import torch
 
-from course.syllabus import Lesson, find_lesson
+from course.core.syllabus import Lesson, find_lesson
 
 EXIT_DONE = 99
 """The exit status of a run that told its result; a student's code may end it with 0."""

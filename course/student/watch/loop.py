@@ -10,7 +10,10 @@ from pathlib import Path
 import click
 
 from course import root
-from course.building.build import BuildError
+from course.core.console import typed
+from course.core.syllabus import Exercise, Lesson, find_lesson, lessons
+from course.core.terminal import Screen, columns, folded, is_terminal
+from course.publishing.building.build import BuildError
 from course.student import backups, hints
 from course.student.board import everything_passes, points_of
 from course.student.progress import PASSED, next_exercise, status_of_all
@@ -18,10 +21,7 @@ from course.student.show import how_it_is_done
 from course.student.warm.process import FORKS, WarmProcess, how_it_ended
 from course.student.watch import words
 from course.student.watch.saves import Saves
-from course.student.watch.step import step_of
-from course.syllabus import Exercise, Lesson, find_lesson, lessons
-from course.system.console import typed
-from course.system.terminal import Screen, columns, folded, is_terminal
+from course.student.watch.text import step_of
 
 SLOW_SECONDS = 3
 """The time after which a test that still goes on is said to take a long time."""
@@ -60,7 +60,7 @@ class Loop:
         self._events: queue.SimpleQueue[tuple] = queue.SimpleQueue()
         self._screen = Screen() if is_terminal() else None
         self._warm = WarmProcess(
-            "course.student.watch.verdict",
+            "course.student.watch.task",
             lambda *told: self._events.put(("told", told)),
             FORKS if forks is None else forks,
         )

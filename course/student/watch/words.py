@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import click
 
 from course import root
-from course.building import reference
-from course.messages.wording import STATUS_WORDS, counted
+from course.core.console import typed
+from course.core.syllabus import Exercise, Lesson, find_lesson
+from course.core.terminal import columns, visible_length
+from course.publishing import showing
 from course.student.board import BEFORE, course_board, points_of
 from course.student.progress import PASSED, cannot_be_loaded, next_exercise
-from course.student.watch.step import heading
-from course.syllabus import Exercise, Lesson, find_lesson
-from course.system.console import typed
-from course.system.terminal import columns, visible_length
+from course.student.watch.text import heading
+from course.testing.messages.wording import STATUS_WORDS, counted
 from course.testing.source import lines_of_definitions
 
 KEYS = {
@@ -51,7 +51,7 @@ def task(exercise: Exercise, status: Mapping[str, str]) -> str:
     parts = [
         f"{click.style(exercise.name, bold=True)}: {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
-        reference.question(exercise),
+        showing.question(exercise),
         "",
         *([BEFORE] if PASSED not in status.values() else []),
         f"  write  {place(exercise)}",

@@ -1,0 +1,1 @@
+"""What the figures to play with draw of a student's own functions."""

@@ -1,0 +1,119 @@
+"""The step of a lesson's text that an exercise belongs to, for a terminal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from course.core.syllabus import Exercise, Lesson, find_lesson, name_for_check
+from course.student.watch.formula import as_letters
+
+
+def heading(exercise: Exercise) -> tuple[int, str]:
+    """Return the line and the words of the heading above an exercise in its lesson's text."""
+    lines = _lines(exercise)
+    asked = f"`course check {name_for_check(exercise)}`"
+    place = next((number for number, line in enumerate(lines) if asked in line), 0)
+    start = max(start for start in _starts(lines) if start <= place)
+    return start + 1, lines[start].lstrip("# ")
+
+
+def step_of(exercise: Exercise, further: int = 0) -> str:
+    """Return the step as text, a line for each paragraph; figures are links to their files.
+
+    Parts that are folded in the lesson's text are only named.
+
+    Args:
+        further: how many sections later; after the last one comes the introduction.
+    """
+    lines, lesson = _lines(exercise), find_lesson(exercise.lesson)
+    starts = _starts(lines)
+    place = (starts.index(heading(exercise)[0] - 1) + further) % len(starts)
+    start, end = [*starts, len(lines)][place : place + 2]
+    return "\n\n".join(_blocks(lines[start:end], lesson))
+
+
+def _lines(exercise: Exercise) -> list[str]:
+    return find_lesson(exercise.lesson).text.read_text(encoding="utf-8").splitlines()
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Return where the sections of a text begin: the introduction, and each heading."""
+    return [0, *(number for number, line in enumerate(lines) if line.startswith("## "))]
+
+
+def _blocks(lines: Sequence[str], lesson: Lesson) -> Iterator[str]:
+    """Yield headings, paragraphs, figures, tables, code, and the summary of what is folded."""
+    block: list[str] = []
+    depth, is_code = 0, False
+    for line in [*lines, ""]:
+        depth += line.startswith("<details")
+        if depth:
+            block.append(line)
+            depth -= line.startswith("</details")
+            if not depth:
+                summary = re.search("<summary>(.*?)</summary>", " ".join(block))
+                yield f"+ {_plain(summary[1])} (see `course open text {lesson.number}`)"
+                block = []
+        elif line.startswith("```"):
+            if is_code:
+                yield "\n".join(f"    {one}" for one in block).rstrip()
+            block, is_code = [], not is_code
+        elif line or is_code:
+            block.append(line)
+        elif block:
+            if text := _block(block, lesson.room):
+                yield text
+            block = []
+
+
+def _block(lines: Sequence[str], folder: Path) -> str:
+    text = " ".join(lines)
+    if figure := re.fullmatch(r"!\[(.*)\]\((.*?)\)", text):
+        about = click.style(_plain(figure[1]), dim=True)
+        return f"  figure  {(folder / figure[2]).resolve().as_uri()}\n    {about}"
+    if text.startswith("#"):
+        return click.style(text.lstrip("# "), bold=True)
+    if formula := re.fullmatch(r"\$\$(.*)\$\$", text):
+        return f"    {as_letters(formula[1])}"
+    if text.startswith("|"):
+        return "\n".join(
+            f"    {_plain(line)}" for line in lines if not re.match(r"\|[-:| ]+$", line)
+        )
+    if re.match(_ITEM, text):
+        items = re.sub(rf"\n(?!{_ITEM}) *", " ", "\n".join(lines)).split("\n")
+        return "\n".join(f"  {_plain(item)}" for item in items)
+    return _plain(text)
+
+
+_ITEM = r"(?:- |\d+\. )"
+
+
+def _plain(text: str) -> str:
+    """Return text without tags and Markdown's marks; what is bold or in italics stays so."""
+    text = re.sub(rf"`[^`]*`|\$([^$]+)\$|{_TAG}", _without_marks, text)
+    text = re.sub(r"\[((?:[^\]\\]|\\.)*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\\([\[\]_])", r"\1", text)
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return re.sub(_EMPHASIS, _styled, text).strip()
+
+
+_TAG = r"<(?:/?[a-z]|!--)[^>]*>"
+
+
+def _without_marks(found: re.Match) -> str:
+    """Return a formula as letters, code as it is, and nothing for a tag."""
+    if found[1]:
+        return as_letters(found[1])
+    return found[0] if found[0].startswith("`") else ""
+
+
+_EMPHASIS = r"`[^`]*`|\*\*(?! )(.+?)(?<! )\*\*|\*(?! )([^*]+)(?<! )\*"
+
+
+def _styled(found: re.Match) -> str:
+    bold, italic = found.groups()
+    if bold:
+        return click.style(bold, bold=True)
+    return click.style(italic, italic=True) if italic else found[0]

@@ -1,0 +1,278 @@
+"""The `course` command, run as a student runs it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from course import ROOT, __version__
+from course.cli import main
+from course.core.syllabus import counted_lessons, find_exercises, lessons
+from course.publishing.building.notebooks import UNGRADED
+from course.student import notebook_server
+
+
+def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "course", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=cwd)
+
+
+def earned(*names: str) -> str:
+    """Return the line of points of one who passes these exercises and lessons, and no others."""
+    passed = {exercise for name in names for exercise in find_exercises(name)}
+    stems = {exercise.lesson for exercise in passed}
+    graded = [lesson for lesson in lessons() if lesson.stem in stems]
+    what = f"{graded[0].number} {graded[0].stem}"
+    if len(graded) > 1:
+        what, graded = "What and Where", counted_lessons()
+    points = sum(exercise.points for exercise in passed)
+    return f"{what}: {points} of {sum(lesson.points for lesson in graded)} points"
+
+
+def test_alone_it_shows_the_board_and_what_comes_next():
+    result = course()
+    assert result.returncode == 0
+    assert result.stdout.startswith("What and Where: ")
+    assert "skipgram" in result.stdout
+    assert "next: " in result.stdout or "Everything passes" in result.stdout
+    assert course("--version").stdout == f"course {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["", "show rope"])
+def test_who_wants_no_color_gets_none(command):
+    colored = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": ""})
+    assert ("\x1b[" in colored.output) == (not command)
+    plain = CliRunner().invoke(main, command.split(), color=True, env={"NO_COLOR": "1"})
+    assert plain.output == click.unstyle(colored.output)
+
+
+def every_command(command: click.Command) -> list[click.Command]:
+    """Return a command, and those below it."""
+    context = click.Context(command)
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    below = (every_command(command.get_command(context, name)) for name in names)
+    return [command, *(one for some in below for one in some)]
+
+
+def test_what_a_command_writes_by_default_is_ignored_by_git():
+    params = [param for command in every_command(main) for param in command.params]
+    written = [str(param.default) for param in params if isinstance(param.default, Path)]
+    assert {"submission.zip", "autograder.zip"} <= set(written)
+    command = ["git", "check-ignore", "--no-index", *written]
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    # a folder that is not there yet is a file for git
+    assert {*found.stdout.split()} >= {name for name in written if "." in name}
+
+
+def test_without_torch_it_answers_at_once(tmp_path):
+    """Nor is anything else loaded that would cost seconds."""
+    commands = [[], ["--help"], ["--version"], ["hint", "rotate_half"], ["show", "5"]]
+    commands += [["show", "lookup", "--i-give-up"], ["check", "--help"]]
+    commands += [["site", "--help"], ["watch", "--help"], ["submit", "--help"]]
+    commands += [["submit", "--out", str(tmp_path / "mine.zip")]]
+    code = (
+        "import json, pathlib, sys\n"
+        "from course.cli import main\n"
+        "from course.student import progress\n"
+        "progress.file = lambda name: pathlib.Path(sys.argv[1]) / f'{name}.json'\n"
+        "for arguments in json.loads(sys.argv[2]):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as end: assert not end.code, arguments\n"
+        "import course.student.watch.loop\n"
+        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    command = [sys.executable, "-X", "utf8", "-c", code, str(tmp_path), json.dumps(commands)]
+    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    assert "hint 1 of 3" in result.stdout
+    assert result.stdout.splitlines()[-1] == "[]", result.stderr
+
+
+def test_the_help_explains_eight_commands_and_names_them_all():
+    said = CliRunner().invoke(main, ["--help"]).output
+    explained, more = said.partition("Commands:")[2].split("More")
+    assert len(re.findall(r"^  course", explained, re.MULTILINE)) == 8
+    for name in main.list_commands(None):
+        assert len(re.findall(rf"(^  course )?\b{name}\b", explained + more)) >= 1
+
+
+def screens() -> dict[str, str]:
+    """Return the help of every command, and of each command of a group."""
+    found = {"course": CliRunner().invoke(main, ["--help"]).output}
+    for name in main.list_commands(None):
+        opened = main.get_command(None, name)
+        for words in [[name], *([name, one] for one in getattr(opened, "commands", ()))]:
+            result = CliRunner().invoke(main, [*words, "--help"])
+            found[" ".join(["course", *words])] = result.output
+    return found
+
+
+def test_the_help_fits_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert max(map(len, shown.splitlines())) <= 40 and "..." not in shown.replace("]...", "")
+
+
+def test_the_words_of_the_help(golden):
+    golden("help", screens())
+
+
+@pytest.mark.parametrize("command", main.list_commands(None))
+def test_every_help_has_an_example(command):
+    opened = main.get_command(None, command)
+    if isinstance(opened, click.Group):
+        command += f" {opened.list_commands(None)[0]}"
+    said = CliRunner().invoke(main, [*command.split(), "--help"]).output
+    assert f"\n  course {command}" in said.replace("    ", "  ")
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "check rope", "hint", "show", "watch", "open", "reset"]
+)
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("roap", 'did you mean "rope"?'),
+        ("causal", 'did you mean "causal_toy_attention", "causal_attention" or "CausalSelf'),
+        ("99", "the lessons are 1 lookup, 2 permutation, 3 learned, 4 sinusoidal, 5 rope, 6 sk"),
+    ],
+)
+def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
+    result = CliRunner().invoke(main, [*command.split(), name])
+    assert result.exit_code == 2
+    assert f'"{name}"; {advice}' in result.output.splitlines()[-1]
+
+
+def test_a_number_below_0_names_a_lesson_that_is_not_there():
+    result = CliRunner().invoke(main, ["check", "-1"])
+    assert result.exit_code == 2
+    assert '"-1"' in result.output.splitlines()[-1]
+
+
+def test_an_unknown_command_is_one_sentence():
+    result = CliRunner().invoke(main, ["chek"])
+    assert result.exit_code == 2
+    assert "'chek'" in result.output and '"check"?' in result.output
+
+
+@pytest.fixture
+def check(few_to_search):
+    """Run `course check` in this process: PyTorch is here already."""
+    return lambda *arguments: CliRunner().invoke(main, ["check", *arguments])
+
+
+def test_a_check_of_a_lesson_passes_options_on(check):
+    result = check("rope", "--", "--solutions", "-k", "rotate_half")
+    assert result.exit_code == 0
+    assert earned("rotate_half") in result.output
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["lookup.lookup"], earned("lookup.lookup")),
+        (["lookup"], earned("1")),
+        (["rotate_half", "ntk_base"], earned("rotate_half", "ntk_base")),
+        (["tests/test_rope.py"], earned("rope")),
+        (["5", "one_hot_bytes"], earned("5", "one_hot_bytes")),
+        (["ROPE"], earned("rope")),
+        (["-x", "one_hot_bytes"], earned("one_hot_bytes")),
+    ],
+)
+def test_a_check_takes_exercises_and_lessons(check, names, line):
+    result = check(*names, "--solutions")
+    assert result.exit_code == 0
+    assert line in result.output
+
+
+def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
+    every = course("data", "--check", "--dest", str(tmp_path))
+    assert every.returncode == 0
+    named = course("data", "tinyshakespeare", "--check", "--dest", str(tmp_path))
+    assert named.returncode == 1
+    assert "1 missing in" in named.stderr
+
+
+def test_a_check_works_from_any_folder(tmp_path):
+    result = course("check", "5", "--", "--solutions", "-k", "ntk_base", cwd=tmp_path)
+    assert earned("ntk_base") in result.stdout
+
+
+def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
+    (tmp_path / "rope.py").write_text("", encoding="utf-8")
+    wrong = ("--", "--modules", str(tmp_path), "-k", "ntk_base")
+    assert check("rope", *wrong).exit_code == 1
+    assert check("rope", "--exit-zero", *wrong).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "opened"),
+    [
+        (["rope"], "5_rope"),
+        (["Rotate_Half"], "5_rope"),
+        *(([str(lesson.number)], lesson.notebook.stem) for lesson in lessons()),
+        *(([short], stem) for short, stem in UNGRADED.items()),
+        *(([stem], stem) for stem in UNGRADED.values()),
+        ([], "3_learned"),
+    ],
+)
+def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened):
+    started = []
+    monkeypatch.setattr(notebook_server, "start", lambda *what: started.append(what) or Ended())
+    status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
+    done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
+    monkeypatch.setattr(
+        "course.student.progress.status_of_all", lambda: status | dict.fromkeys(done, "passed")
+    )
+    result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
+    assert result.exit_code == 0, result.output
+    assert started == [(ROOT / "notebooks" / f"{opened}.ipynb", "--no-browser")]
+
+
+@pytest.mark.parametrize("words", [["rope", "lookup"], ["text", "rope", "lookup"]], ids=" ".join)
+def test_open_takes_one_name(words):
+    result = CliRunner().invoke(main, ["open", *words])
+    assert result.exit_code == 2
+    assert '"lookup"' in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["check", "hint", "show", "open", "open text"])
+def test_an_empty_name_is_no_exercise(command):
+    result = CliRunner().invoke(main, [*command.split(), ""])
+    assert result.exit_code == 2
+    assert "there is no lesson or exercise" in result.output.splitlines()[-1]
+
+
+class Ended:
+    """A process that ends on Ctrl+C, or when the waiting test ends it."""
+
+    def __init__(self, hears: bool = True) -> None:
+        self.ends = False
+        self.hears = hears
+        self.n_waits = 0
+
+    def terminate(self) -> None:
+        self.ends = True
+
+    def wait(self, timeout: float | None = None) -> int:
+        self.n_waits += 1
+        if self.n_waits == 1:
+            self.ends = self.hears
+            raise KeyboardInterrupt
+        if self.ends:
+            return 0
+        raise subprocess.TimeoutExpired("jupyterlab", timeout)
+
+
+def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not():
+    for hears, n_waits in ((True, 2), (False, 3)):
+        server = Ended(hears)
+        assert notebook_server.wait_for(server) == 0
+        assert server.n_waits == n_waits

@@ -1,0 +1,40 @@
+"""How large each part may be, in lines. When a part shrinks, lower its number; none ever grows.
+
+A corner case needs a person who met it, a demand a lesson that teaches it, and a wing a user who
+would miss it.
+"""
+
+import pytest
+
+from course import ROOT
+
+BUDGETS = {
+    "course/cli": 1_685,
+    "course/core": 820,
+    "course/data": 1_315,
+    "course/experiments": 3_025,
+    "course/grading": 8_410,
+    "course/mistakes": 2_490,
+    "course/publishing": 6_120,
+    "course/student": 3_110,
+    "course/testing": 3_850,
+    "course/lessons/*/mistakes.txt": 5_390,
+    "course/lessons/*/styles.py": 1_475,
+    "tests/test_*.py": 5_505,
+    "tests/course": 21_630,
+}
+CODE = {".py", ".js", ".css", ".html", ".toml", ".txt"}
+
+
+@pytest.mark.parametrize(("part", "most"), BUDGETS.items(), ids=BUDGETS)
+def test_no_part_is_larger_than_its_budget(part, most):
+    places = list(ROOT.glob(part))
+    found = [path for one in places for path in (one.rglob("*") if one.is_dir() else [one])]
+    code = [path for path in found if path.suffix in CODE and "golden" not in path.parts]
+    n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in code)
+    assert 0 < n_lines <= most
+
+
+def test_every_package_has_a_budget():
+    folders = {path.parent.name for path in ROOT.glob("course/*/__init__.py")}
+    assert folders <= {part.removeprefix("course/") for part in BUDGETS}

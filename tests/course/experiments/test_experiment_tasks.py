@@ -1,0 +1,297 @@
+"""Tasks that need positions: what is asked, what is answered, and what is kept."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from click.testing import CliRunner
+
+from course.cli import main
+from course.cli.experiment.tasks import NAMES
+from course.experiments import tasks
+from course.experiments.character_gpt import CharacterGPT
+from course.experiments.tasks import (
+    LENGTHS,
+    N_SYMBOLS,
+    NOT_ASKED,
+    QUESTION,
+    SEPARATOR,
+    SIZE,
+    STEPS_BACK,
+    TASKS,
+    TRAINED,
+    Job,
+    Muon,
+)
+
+in_every_task = pytest.mark.parametrize("task", TASKS)
+at_every_length = pytest.mark.parametrize("length", [4, 8, 28, *LENGTHS])
+
+
+def examples(task, length):
+    return TASKS[task].make(5, length, torch.Generator().manual_seed(length))
+
+
+def asked(text):
+    """Return (position, answer) of all that is asked in one text."""
+    return [(at, answer) for at, answer in enumerate(text.tolist()) if answer != NOT_ASKED]
+
+
+# --- what is asked ------------------------------------------------------------------------------
+
+
+@in_every_task
+@at_every_length
+def test_answers_are_symbols_that_can_be_read_where_it_says(task, length):
+    made = examples(task, length)
+    assert made.ids.shape == made.answers.shape == made.places.shape == (5, length)
+    for ids, answers, places in zip(made.ids, made.answers, made.places, strict=True):
+        for at, answer in asked(answers):
+            assert 0 <= answer < N_SYMBOLS
+            assert places[at] <= at and ids[places[at]] == answer
+    assert all(asked(answers) for answers in made.answers)
+
+
+@at_every_length
+@pytest.mark.parametrize(("task", "step"), [("copy", 1), ("reverse", -1)])
+def test_a_string_is_asked_again_after_the_separator(task, step, length):
+    made = examples(task, length)
+    for ids, answers in zip(made.ids.tolist(), made.answers, strict=True):
+        string = ids[: length // 2]
+        again = [answer for _, answer in asked(answers)]
+        assert again == string[::step]
+        assert ids[length // 2 :] == [SEPARATOR, *again[:-1]]
+        assert len({*string}) == min(len(string), N_SYMBOLS)
+
+
+@at_every_length
+def test_the_token_some_steps_back(length):
+    made = examples("back", length)
+    for ids, answers in zip(made.ids.tolist(), made.answers, strict=True):
+        assert [answer for _, answer in asked(answers)] == ids[: length - STEPS_BACK]
+
+
+@at_every_length
+def test_induction_asks_for_what_followed_in_the_first_half(length):
+    made, half = examples("induction", length), length // 2
+    for ids, answers in zip(made.ids.tolist(), made.answers, strict=True):
+        pairs = dict(zip(ids[:half:2], ids[1:half:2], strict=True))
+        found = asked(answers)
+        assert [ids[at] for at, _ in found] == [*dict.fromkeys(ids[half::2])]
+        assert all(answer == pairs[ids[at]] for at, answer in found)
+        assert sorted(zip(ids[::2], ids[1::2], strict=True)) == sorted(
+            2 * [*zip(ids[:half:2], ids[1:half:2], strict=True)]
+        )
+
+
+@at_every_length
+def test_one_needle_is_unlike_the_noise(length):
+    made = examples("needle", length)
+    for ids, answers in zip(made.ids.tolist(), made.answers, strict=True):
+        needles = [one for one in ids[:-1] if one >= N_SYMBOLS // 2]
+        assert asked(answers) == [(length - 1, needles[0])] and len(needles) == 1
+        assert ids[-1] == QUESTION
+
+
+# --- a model ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Trainings of three steps."""
+    short = {name: dataclasses.replace(task, steps=3) for name, task in TASKS.items()}
+    monkeypatch.setattr(tasks, "TASKS", short)
+
+
+@pytest.mark.parametrize("scheme", tasks.schemes())
+def test_weights_of_attention_are_those_that_the_model_mixes_by(scheme):
+    model = tasks.new_model(Job("copy", scheme, 0))
+    ids, seen = torch.randint(N_SYMBOLS, (2, 12)), []
+    model.blocks[1].from_heads.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model.blocks[1].register_forward_pre_hook(
+        lambda block, given: seen.append(block.heads(*given[::2]))
+    )
+    model(ids)
+    (_, _, values), mixed = seen
+    wanted = model.attention_weights(ids)[1] @ values
+    torch.testing.assert_close(mixed, wanted.transpose(1, 2).flatten(-2))
+
+
+@pytest.mark.parametrize("scheme", tasks.schemes())
+@torch.no_grad()
+def test_a_model_sees_all_that_came_before_and_nothing_that_comes_later(scheme):
+    model, ids = tasks.new_model(Job("copy", scheme, 0)), torch.arange(12)[None]
+    logits = model(ids)
+    for changed in range(12):
+        other = ids.clone()
+        other[0, changed] = 30
+        differs = (model(other) - logits).abs().amax(-1)[0] > 1e-5
+        assert differs.tolist() == [False] * changed + [True] * (12 - changed)
+
+
+def test_accuracy_counts_what_is_asked_and_nothing_else(monkeypatch):
+    """Four are asked, and a model that always says 5 is right twice."""
+    answers = torch.tensor([[NOT_ASKED, 5, 6, NOT_ASKED], [5, NOT_ASKED, NOT_ASKED, 7]])
+    made = tasks.Examples(torch.full((2, 4), 5), answers, torch.zeros(2, 4))
+    fixed = tasks.Task("", lambda n_texts, length, generator: made, 1)
+    monkeypatch.setattr(tasks, "TASKS", {"fixed": fixed})
+    five = F.one_hot(torch.tensor(5), N_SYMBOLS).float()
+    assert tasks.accuracy(lambda ids: five.expand(*ids.shape, -1), "fixed", 4) == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "least", "most"), [("t5", 0.95, 1.0), ("none", 0.0, 0.3)])
+def test_three_back_is_learned_from_positions_alone(scheme, least, most):
+    model = tasks.trained(Job("back", scheme, 0))
+    assert least <= tasks.accuracy(model, "back", TRAINED) <= most
+
+
+def test_learned_rows_end_where_training_does_and_are_not_asked_beyond(quick, tmp_path):
+    result = tasks.result_of(Job("needle", "learned", 0), tmp_path)
+    assert [*result.accuracy] == [TRAINED]
+    rows = tasks.table([result], "needle")
+    assert [*rows["learned"]] == [TRAINED]
+
+
+def test_a_step_of_muon_turns_every_direction_by_as_much():
+    weight = torch.zeros(8, 4, requires_grad=True)
+    weight.grad = torch.diag(torch.tensor([1.0, 5.0, 25.0, 125.0])).repeat(2, 1)
+    Muon([weight], lr=0.1).step(share=0.5)
+    for half in weight.detach().split(4):
+        changes = half.diagonal()
+        assert torch.all((changes < -0.05 * 0.6) & (changes > -0.05 * 1.3))
+        torch.testing.assert_close(half, torch.diag(changes))
+
+
+def test_rope_is_also_asked_with_other_angles_and_is_as_before_afterwards(quick):
+    model = tasks.trained(Job("back", "rope", 0))
+    before = tasks.accuracy(model, "back", 64)
+    found = tasks.stretched_accuracy(model, "back")
+    assert tasks.accuracy(model, "back", 64) == before
+    plain = tasks.accuracy(model, "back", TRAINED)
+    assert {way: by[TRAINED] for way, by in found.items()} == {"ntk": plain, "yarn": plain}
+    assert all([*by] == [*LENGTHS] for by in found.values())
+
+
+def test_heads_are_looked_at_where_the_answer_is(monkeypatch):
+    """A model that looks at the token before, and then at the one before that."""
+    weights = torch.zeros(2, 64, SIZE.n_heads, TRAINED, TRAINED)
+    for layer, back in enumerate((1, STEPS_BACK)):
+        weights[layer].diagonal(-back, -2, -1).fill_(1.0)
+    monkeypatch.setattr(CharacterGPT, "attention_weights", lambda self, ids: weights)
+    found = tasks.heads_of(tasks.new_model(Job("back", "rope", 0)), "back")
+    assert found == [[(1.0, 0.0)] * SIZE.n_heads, [(0.0, 1.0)] * SIZE.n_heads]
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+
+def test_what_is_trained_is_kept_and_a_run_that_was_stopped_continues(quick, tmp_path, monkeypatch):
+    jobs = tasks.jobs_for(["needle"], seed=4)[:3]
+    first = [tasks.result_of(job, tmp_path) for job in jobs[:2]]
+    told, trained = [], tasks.trained
+    monkeypatch.setattr(tasks, "trained", lambda job, tell: told.append(job) or trained(job, tell))
+    steps = []
+    again = [tasks.result_of(job, tmp_path, steps.append) for job in jobs]
+    assert again[:2] == first and told == jobs[2:]
+    assert steps == [3, 3, 1, 2, 3, 3]  # what is kept counts as done
+    assert [(one.scheme, one.seed) for one in again] == [("none", 4), ("none", 5), ("none", 6)]
+    assert {"TokenEmbedding", "tied_logits"} <= again[0].sources.keys()
+
+
+def test_the_table_is_the_mean_over_seeds():
+    def result(task, scheme, accuracy, stretched):
+        return tasks.TaskResult(task, scheme, 0, accuracy, stretched, [], {}, 0.0)
+
+    results = [
+        result("copy", "rope", {32: 1.0}, {"ntk": {32: 0.5}}),
+        result("copy", "rope", {32: 0.5}, {"ntk": {32: 0.0}}),
+        result("back", "rope", {32: 0.0}, {}),
+    ]
+    assert tasks.table(results, "copy") == {"rope": {32: 0.75}, "rope, ntk": {32: 0.25}}
+
+
+def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
+    """The heads differ by how much they look one back in layer 1, and at the answer in layer 2."""
+    weights = torch.zeros(2, 1, SIZE.n_heads, 16, 16)
+    weights[0, 0, 1], weights[1, 0, 2] = 0.123, 0.456
+    shares = [
+        [(0.1, 0.9), (0.9, 0.1), (0.5, 0.2), (0.0, 0.0)],
+        [(0.9, 0.1), (0.8, 0.2), (0.1, 0.9)],
+    ]
+    shares[1].append((0.0, 0.0))
+    monkeypatch.setattr(tasks, "trained", tasks.new_model)
+    monkeypatch.setattr(CharacterGPT, "attention_weights", lambda self, ids: weights)
+    monkeypatch.setattr(tasks, "heads_of", lambda model, task: shares)
+    results = [
+        tasks.TaskResult(task, "t5", seed, {32: share}, {}, [], {}, 0.0)
+        for task in TASKS
+        for seed, share in ((5, 0.5), (6, 1.0))
+    ]
+    found = json.loads(tasks.measurements(results, seed=5))
+    assert found["how"] == "course experiment tasks --seed 5 --json"
+    assert found["lengths"] == [*LENGTHS]
+    assert found["accuracy"] == {task: {"t5": [75]} for task in TASKS}
+    assert len(found["ids"]) == 16
+    assert found["layer 1"] == [[0.12] * 16] * 16 and found["layer 2"] == [[0.46] * 16] * 16
+
+
+def test_the_widest_spread_over_seeds_is_found_in_the_task_that_is_asked():
+    def result(task, scheme, *accuracy):
+        found = dict(zip((32, 64), accuracy, strict=True))
+        return tasks.TaskResult(task, scheme, 0, found, {}, [], {}, 0.0)
+
+    results = [
+        result("copy", "rope", 1.0, 0.5),
+        result("copy", "rope", 0.9, 0.2),
+        result("copy", "alibi", 0.0, 0.1),
+        result("copy", "alibi", 0.1, 0.1),
+        result("back", "rope", 1.0, 0.0),
+        result("back", "rope", 0.0, 0.0),
+    ]
+    assert tasks.widest(results, "copy") == ("rope", 64, 0.2, 0.5)
+
+
+def test_all_tasks_and_schemes_are_compared_three_times():
+    assert {*NAMES} == TASKS.keys()
+    jobs = tasks.jobs_for(NAMES, seed=0)
+    assert len({*jobs}) == len(jobs) == len(TASKS) * len(tasks.schemes()) * 3
+    assert [one.seed for one in tasks.jobs_for(["copy"], 7, 1)] == [7] * len(tasks.schemes())
+    assert "rnope" not in tasks.schemes()  # in one layer, it is another one
+
+
+@pytest.mark.parametrize("options", [["--task", "sorting"], ["--seed", "-1"], ["--seed", "x"]])
+def test_a_bad_option_is_refused_in_a_sentence(options):
+    ran = CliRunner().invoke(main, ["experiment", "tasks", *options])
+    assert ran.exit_code == 2 and "Error: Invalid value" in ran.output
+
+
+def test_numbers_of_one_task_alone_are_refused():
+    ran = CliRunner().invoke(main, ["experiment", "tasks", "--task", "copy", "--json"])
+    assert ran.exit_code == 2 and "--task" in ran.output
+
+
+@pytest.mark.slow
+def test_the_command_asks_one_task_and_says_what_is_borrowed(tmp_path, monkeypatch):
+    short = {name: dataclasses.replace(task, steps=2) for name, task in TASKS.items()}
+    monkeypatch.setattr(tasks, "TASKS", short)
+    monkeypatch.setattr(
+        tasks,
+        "side_by_side",
+        lambda work, names, given, tell: [
+            work(name, *given, lambda *what, name=name: tell(name, *what)) for name in names
+        ],
+    )  # here, where three steps are enough
+    monkeypatch.setattr(tasks, "kept_in", lambda experiment: tmp_path)
+    ran = CliRunner().invoke(main, ["experiment", "tasks", "--task", "copy"])
+    assert ran.exit_code == 0, ran.output
+    rows = dict(re.findall(r"^ *(\w+)((?: +(?:\d+|–)){5})$", ran.output, re.MULTILINE))
+    assert rows.keys() == {"tokens", *tasks.schemes(), "ntk", "yarn"}
+    assert rows["tokens"].split() == [*map(str, LENGTHS)]
+    assert rows["learned"].split()[1:] == ["–"] * 4
+    assert "Borrowed" in ran.output or "your own code" in ran.output
+    assert len([*tmp_path.glob("copy-*.pt")]) == len(tasks.schemes())
+    assert "one model" in ran.output

@@ -1,0 +1,272 @@
+"""The experiments: what they train is what they say, and nothing is computed twice."""
+
+import dataclasses
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from click.testing import CliRunner
+
+from course.cli import main
+from course.core.schemes import LONGEST, SCHEMES
+from course.data.kingdom import kingdom_text
+from course.experiments import block_skipgram, positions, training
+from course.experiments.block_skipgram import train_in_blocks
+from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
+from course.experiments.positions import RopeAt, frequencies, stretched_losses
+from course.experiments.training import Training, TrainingSettings
+from course.experiments.twins import share_of_twins_found, with_twins
+
+SMALL = TrainingSettings(
+    ModelSize(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01
+)
+TEXT = kingdom_text()[:8000]
+
+each_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for results, and a course without fetched texts."""
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path / "no data"))
+    return tmp_path / "results"
+
+
+def model(scheme):
+    """A model whose blocks do something: fresh ones change nothing yet."""
+    torch.manual_seed(1)
+    made = CharacterGPT(11, SMALL.size, scheme)
+    for parameter in made.blocks.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return made
+
+
+# --- the models ---------------------------------------------------------------------------------
+
+
+@each_scheme
+def test_a_model_knows_nothing_of_what_comes_later(scheme):
+    ids = torch.randint(11, (2, 20))
+    changed = ids.clone()
+    changed[:, 12:] = (changed[:, 12:] + 1) % 11
+    before, after = model(scheme)(ids), model(scheme)(changed)
+    torch.testing.assert_close(before[:, :12], after[:, :12])
+    assert not torch.allclose(before[:, 12:], after[:, 12:])
+    assert model(scheme)(torch.zeros(1, LONGEST, dtype=torch.int64)).shape == (1, LONGEST, 11)
+
+
+@each_scheme
+def test_only_without_positions_is_the_order_of_the_past_lost(scheme):
+    ids = torch.arange(8)[None]
+    swapped = ids[:, [1, 0, 2, 3, 4, 5, 6, 7]]
+    one_layer = model(scheme)
+    del one_layer.blocks[1]  # a second layer sees how much of the past the first one saw
+    same = torch.allclose(one_layer(ids)[:, -1], one_layer(swapped)[:, -1], atol=1e-6)
+    assert same == (scheme == "none")
+
+
+@pytest.mark.parametrize(("scheme", "n_turned"), [("rope", 8), ("partial", 2)])
+def test_rope_at_the_frequencies_of_a_scheme_is_that_scheme(scheme, n_turned):
+    x, turn = torch.randn(2, 3, 10, 8), CharacterGPT(11, SMALL.size, scheme).turned
+    torch.testing.assert_close(RopeAt(frequencies(n_turned))(x), turn(x))
+    slower = RopeAt(frequencies(n_turned) / 2)(x)
+    torch.testing.assert_close(slower[:, :, ::2], turn(x[:, :, ::2]))
+
+
+def test_stretched_rope_is_the_same_where_nothing_is_stretched():
+    done = Training("rope", SMALL, TEXT)
+    done.model = model("rope")  # fresh blocks do nothing, whatever turns
+    done.model.tokens = type(done.model.tokens)(done.tokenizer.vocab_size, 16)
+    trained, losses = done.model.turned, stretched_losses(done, (64, 128))
+    assert done.model.turned is trained
+    assert [*losses] == ["ntk", "linear", "yarn 32", "yarn 4"]
+    plain = {length: done.held_out_loss(length) for length in (64, 128)}
+    for of_way in losses.values():
+        assert of_way[64] == pytest.approx(plain[64], abs=1e-5)
+        assert abs(of_way[128] - plain[128]) > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("scheme", "wanted"),
+    [("rnope", [0, "turn", "turn", 1]), ("rope", [0, "turn", "turn", 1, "turn", "turn"])],
+)
+def test_which_layers_turn_their_queries_and_keys(scheme, wanted):
+    made, seen = model(scheme), []
+    for layer, block in enumerate(made.blocks):
+        block.register_forward_pre_hook(lambda *_, layer=layer: seen.append(layer))
+    made.turned.register_forward_hook(lambda *_: seen.append("turn"))
+    made(torch.randint(11, (2, 20)))
+    assert seen == wanted
+
+
+# --- training and what is kept ------------------------------------------------------------------
+
+
+def test_training_learns():
+    learning = Training("alibi", dataclasses.replace(SMALL, steps=60, batch_size=8), TEXT)
+    before = learning.held_out_loss(64)
+    for _ in range(60):
+        learning.take_step()
+    assert learning.held_out_loss(64) < before - 0.5
+
+
+def test_a_result_is_found_again(folder, monkeypatch):
+    first = positions.result_of("rope", SMALL, folder)
+    monkeypatch.setattr(Training, "take_step", None)
+    assert positions.result_of("rope", SMALL, folder) == first
+    with pytest.raises(TypeError):
+        positions.result_of("rope", dataclasses.replace(SMALL, seed=1), folder)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff"])
+def test_what_is_kept_is_not_made_again_unless_it_is_damaged(tmp_path, damage):
+    path, made = tmp_path / "new folder" / "kept.pt", []
+
+    def make():
+        made.append(torch.ones(len(made)))
+        return {"result": made[-1]}
+
+    for _ in range(2):
+        assert len(training.kept_or_made(path, make)["result"]) == 0
+    path.write_bytes(damage)
+    assert len(training.kept_or_made(path, make)["result"]) == 1
+    assert len(made) == 2
+
+
+def test_who_wrote_an_exercise_decides_which_result_is_found(monkeypatch):
+    def found():
+        return {
+            name: training.fingerprint(SMALL, TEXT, (*ALWAYS, *scheme.exercises))
+            for name, scheme in SCHEMES.items()
+        }
+
+    before, sources = found(), training.sources
+
+    def mine(names):
+        return sources(names) | ({"RotaryEmbedding": "yours"} if "RotaryEmbedding" in names else {})
+
+    monkeypatch.setattr(training, "sources", mine)
+    after = found()
+    depend_on_it = [name for name, one in SCHEMES.items() if "RotaryEmbedding" in one.exercises]
+    assert [scheme for scheme in SCHEMES if after[scheme] != before[scheme]] == depend_on_it
+    assert "rope" in depend_on_it and "alibi" not in depend_on_it
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_command_compares_and_draws(folder, monkeypatch):
+    monkeypatch.setattr(training, "kept_in", lambda experiment: folder)
+    monkeypatch.setattr(positions, "kept_in", lambda experiment: folder)
+    monkeypatch.setattr(training, "QUICK", SMALL)
+    results, shoot_out = [], positions.shoot_out
+    monkeypatch.setattr(
+        positions, "shoot_out", lambda *options: results.extend(shoot_out(*options)) or results
+    )
+    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "none", "--seed", "3"])
+    assert ran.exit_code == 0, ran.output
+    assert "kingdom" in ran.output and "seed 3" in ran.output
+    assert [result.scheme for result in results] == ["rope", "none"]
+    for result in results:
+        for loss in result.held_out.values():
+            assert f"{loss:.2f}" in ran.output
+    assert sorted(path.name for path in folder.glob("*.png")) == ["lengths.png", "training.png"]
+
+
+def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
+    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "rnope"])
+    assert ran.exit_code == 2
+    assert "Error: rnope " in ran.output and "--long" in ran.output
+
+
+def test_every_scheme_is_offered_and_told_in_the_help():
+    told = CliRunner().invoke(main, ["experiment", "positions", "--help"]).output
+    for name, scheme in SCHEMES.items():
+        assert re.search(rf"\n +{name} +{re.escape(scheme.sentence[:20])}", told), told
+
+
+# --- skip-gram in blocks ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The words that were drawn as negatives."""
+    drawn, search = [], torch.searchsorted
+    monkeypatch.setattr(
+        torch, "searchsorted", lambda *a, **k: drawn.append(search(*a, **k)) or drawn[-1]
+    )
+    return drawn
+
+
+def test_a_step_follows_the_gradient_of_the_loss(monkeypatch, drawn):
+    """The rows are moved by what autograd says of the loss that the text gives."""
+    ids, counts = torch.randint(7, (64,)), torch.ones(7)
+    moved, tables = [], []
+
+    def note(table, squares, words, gradient, lr):
+        tables.append(table.clone())
+        rows = torch.zeros_like(table)
+        rows.index_add_(0, words.flatten(), gradient.reshape(-1, table.shape[1]))
+        moved.append(rows)
+        table += 0.1 * torch.arange(table.numel()).view_as(table).sin()  # so that nothing is 0
+
+    monkeypatch.setattr(block_skipgram, "_move", note)
+    generator = torch.Generator().manual_seed(0)
+    options = {"window": 3, "block": 8, "n_drawn": 5, "n_negatives": 2, "generator": generator}
+    train_in_blocks(ids, counts, 4, epochs=2, blocks_per_step=100, **options)
+    replay = torch.Generator().manual_seed(0)
+    torch.rand(7, 4, generator=replay)
+    for epoch in range(2):
+        start = torch.randint(8, (), generator=replay)
+        blocks = ids[start : 64 - (64 - start) % 8].view(-1, 8)
+        torch.randperm(len(blocks), generator=replay)
+        torch.rand(5, generator=replay)
+        center = tables[3 * epoch].requires_grad_()
+        context = tables[3 * epoch + 1].clone().requires_grad_()
+        loss = torch.zeros(())
+        for block in blocks:
+            for i, word in enumerate(block):
+                for j, neighbor in enumerate(block):
+                    if i != j and abs(i - j) <= 3:
+                        weight = 1 - (abs(i - j) - 1) / 3
+                        loss = loss - weight * F.logsigmoid(center[word] @ context[neighbor])
+                        shared = -F.logsigmoid(-context[drawn[epoch]] @ center[word]).sum()
+                        loss = loss + weight * 2 / 5 * shared
+        loss.backward()
+        torch.testing.assert_close(moved[3 * epoch], center.grad)
+        torch.testing.assert_close(moved[3 * epoch + 1] + moved[3 * epoch + 2], context.grad)
+
+
+def test_words_that_do_not_occur_are_never_drawn(drawn):
+    ids = torch.tensor([1, 3] * 200)
+    train_in_blocks(ids, torch.tensor([0, 200, 0, 200, 0]), 4)
+    assert set(torch.cat(drawn).tolist()) == {1, 3}
+
+
+def test_it_finds_twins_and_repeats_itself():
+    text = with_twins(kingdom_text(), split_from=40)
+    tables = [
+        train_in_blocks(
+            text.ids, text.counts, 16, epochs=20, generator=torch.Generator().manual_seed(2)
+        )
+        for _ in range(2)
+    ]
+    torch.testing.assert_close(tables[0], tables[1], rtol=0, atol=0)
+    found = share_of_twins_found(tables[0][0], text.twins)
+    by_chance = share_of_twins_found(torch.randn(len(text.counts), 16), text.twins)
+    assert found > 0.4 and found > by_chance + 0.3
+
+
+def test_a_text_shorter_than_two_blocks_is_refused():
+    with pytest.raises(ValueError, match=r"32.*63"):
+        train_in_blocks(torch.zeros(63, dtype=torch.int64), torch.ones(1))
+
+
+def test_twins_share_the_occurrences_of_their_word():
+    text = with_twins("a b " * 100 + "c " * 10 + "d", split_from=50, min_count=5)
+    assert len(text.ids) == 210
+    assert sorted(text.counts.tolist())[0] == 10 and len(text.counts) == 5
+    assert text.counts[text.twins].sum(1).tolist() == [100, 100]
+    assert torch.equal(text.ids.bincount(), text.counts)

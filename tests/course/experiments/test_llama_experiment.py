@@ -1,0 +1,401 @@
+"""A published model: its file is read, and it runs on the functions of a student."""
+
+import signal
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+import torch
+from click.testing import CliRunner
+from toy_model import SIZES, words, write_toy
+
+from course.cli import main
+from course.core.syllabus import find_lesson
+from course.core.terminal import Wrapped
+from course.data.published import FILE, open_smollm2
+from course.data.reading import DataError
+from course.experiments import llama, llama_far, llama_mine
+from course.experiments.writing import write_until
+from course.publishing.figures import measured as kept
+from course.student.exercises import all_written_exercises, passing_exercises
+from course.student.warm.server import SLACK
+from solutions.llama import Llama, weights_from_gguf
+
+
+@pytest.fixture(scope="module")
+def toy_file(tmp_path_factory):
+    return write_toy(tmp_path_factory.mktemp("gguf") / FILE)
+
+
+@pytest.fixture
+def data(toy_file, tmp_path, monkeypatch):
+    """A data folder with the toy model."""
+    (tmp_path / FILE).write_bytes(toy_file.read_bytes())
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_settings_weights_and_words_are_read(toy_file):
+    published = open_smollm2(toy_file)
+    assert published.sizes == pytest.approx(SIZES)
+    assert published.tensors["blk.1.attn_k.weight"].shape == (16, 48)
+    assert all(weight.dtype == torch.float32 for weight in published.tensors.values())
+    assert published.end == 259
+    encoded = published.tokenizer.encode("the <|im_end|>ü42").ids
+    assert encoded[0] == words().index("the") and 259 in encoded
+    assert published.tokenizer.decode(encoded) == "the ü42"  # control tokens are no text
+    digits = [words().index(digit) for digit in "42"]
+    assert encoded[-2:] == digits
+
+
+def test_all_weights_have_a_place_in_a_llama(toy_file):
+    published = open_smollm2(toy_file)
+    weights = weights_from_gguf(published.tensors, SIZES["n_heads"], SIZES["n_kv_heads"])
+    assert set(weights) == {name for name, _ in Llama(**SIZES).named_parameters()}
+
+
+def test_a_missing_model_names_the_command_that_fetches_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match="course data smollm2"):
+        open_smollm2(tmp_path / FILE)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut short", "another format", "cut in the settings"])
+def test_a_damaged_model_is_refused_with_what_to_do(toy_file, tmp_path, damage):
+    whole = toy_file.read_bytes()
+    path = tmp_path / FILE
+    path.write_bytes(
+        {
+            "empty": b"",
+            "cut short": whole[: len(whole) // 2],
+            "another format": b"PK\x03\x04" + whole,
+            "cut in the settings": whole[:300],
+        }[damage]
+    )
+    with pytest.raises(DataError) as raised:
+        open_smollm2(path)
+    assert str(raised.value).startswith(FILE)
+    assert str(raised.value).endswith("course data smollm2")
+
+
+def test_only_distances_count_and_every_other_break_is_noticed(data):
+    published = open_smollm2()
+    _, ids = llama.sample_ids(published)
+    losses = {}
+    for broken in llama.BREAKS:
+        model, exercises = llama.load(published, broken)
+        losses[broken.title] = llama.loss(model, exercises, ids)
+    right, moved, *others = losses.values()
+    assert moved == pytest.approx(right, abs=1e-3)
+    assert all(abs(other - right) > 1e-3 for other in others), losses
+
+
+def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the the"])
+    assert ran.exit_code == 0, ran.output
+    assert "parameters in 2 blocks" in ran.output and "tokens per second" in ran.output
+    assert "\nthe the" in ran.output
+    assert "RMSNorm" in ran.output  # borrowed: nobody has written it
+
+
+def test_the_table_of_breaks_has_a_row_for_each(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--breaks"])
+    assert ran.exit_code == 0, ran.output
+    for broken in llama.BREAKS:
+        assert ran.output.count(broken.title) >= 2, broken.title
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--json"], ["--json", "--chat"], ["--prompt", "a", "--ask", "b"], ["--far", "--mine"]],
+    ids=["json alone", "json and chat", "prompt and ask", "far and mine"],
+)
+def test_options_that_do_not_go_together_are_refused(data, options):
+    ran = CliRunner().invoke(main, ["experiment", "llama", *options])
+    assert ran.exit_code == 2 and "Traceback" not in ran.output
+
+
+def test_without_the_model_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    ran = CliRunner().invoke(main, ["experiment", "llama"])
+    assert ran.exit_code == 1 and "course data smollm2" in ran.output
+    assert ran.output.count("\n") == 1
+
+
+def test_a_text_ends_before_the_end_token():
+    class Counts(torch.nn.Module):
+        """Predicts the next number, and remembers what it read."""
+
+        blocks, max_seq_len = [None], 100
+
+        def forward(self, ids, caches):
+            threads.add(torch.get_num_threads())
+            caches[0].setdefault("read", []).extend(ids[0].tolist())
+            return torch.nn.functional.one_hot(ids + 1, 20).float()
+
+    told, caches, threads, generate = [], [{}], set(), passing_exercises("gpt").generate
+    before = torch.get_num_threads()
+    assert write_until(8, generate, Counts(), [4, 5], 50, told.append, caches) == [6, 7] == told
+    assert caches[0]["read"] == [4, 5, 6, 7]
+    assert write_until(99, generate, Counts(), [1], 3, told.append) == [2, 3, 4]
+    assert write_until(4, generate, Counts(), [1], 3, told.append) == [2, 3]  # its last one ends it
+    assert threads == {1} and torch.get_num_threads() == before
+
+
+def test_a_second_turn_goes_on_from_the_cache(data):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    conversation, first, second = llama.Conversation(model, published), [5, 6, 7], [8, 9]
+    told = []
+    text, speed = conversation.answer(first, 4, told.append)
+    assert "".join(told) == text.rstrip("\ufffd") and speed > 0
+    answer, _ = conversation.answer(second, 4)
+    n_read = conversation.n_read
+    whole, ids = llama.Conversation(model, published), list(first)
+    new = write_until(published.end, passing_exercises("gpt").generate, model, ids, 4, told.append)
+    assert len(new) == 4  # it was cut, so the end token comes before the next turn
+    assert whole.answer([*first, *new, published.end, *second], 4)[0] == answer
+    assert whole.n_read == n_read
+
+
+def test_a_turn_that_does_not_fit_is_refused(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "a" * 1701])
+    assert ran.exit_code == 1 and "1,700 positions" in ran.output
+    assert isinstance(ran.exception, SystemExit)
+
+
+def test_a_chat_answers_each_line_until_q(data):
+    lines = "the\n\nthe the\nq\nnever read\n"
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("tokens per second") == 2
+    assert "> the the" in ran.output and "never read" not in ran.output
+
+
+def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    stopped, cut = (llama.Conversation(model, published) for _ in range(2))
+    asked = []
+    text, _ = stopped.answer([5, 6, 7], 9, is_stopped=lambda: len(asked) == 2 or asked.append(1))
+    assert text == cut.answer([5, 6, 7], 3)[0]
+    assert (stopped.n_read, stopped.unread) == (cut.n_read, cut.unread)
+    assert stopped.answer([8, 9], 4)[0] == cut.answer([8, 9], 4)[0]
+
+
+@pytest.mark.parametrize("n_tokens", [3, 1])
+def test_an_answer_that_is_cut_says_so(data, monkeypatch, n_tokens):
+    monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", n_tokens)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the"])
+    assert ran.exit_code == 0 and f"at most {n_tokens} tokens" in ran.output
+
+
+def test_an_answer_that_came_to_its_end_is_not_cut(data, monkeypatch):
+    published = open_smollm2()
+    model, _ = llama.load(published)
+    conversation, new = llama.Conversation(model, published), []
+    generate = passing_exercises("gpt").generate
+    write_until(published.end, generate, model, [5, 6, 7], 4, new.append)
+    conversation.published = replace(published, end=new[2])
+    conversation.answer([5, 6, 7], 4)
+    assert not conversation.is_cut
+
+
+def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
+    show = Wrapped.__call__
+
+    def interrupting(self, piece):
+        show(self, piece)
+        if piece and not interrupted:
+            interrupted.append(piece)
+            signal.raise_signal(signal.SIGINT)
+
+    interrupted, before = [], signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Wrapped, "__call__", interrupting)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\nthe the\nq\n")
+    assert ran.exit_code == 0, ran.output
+    assert interrupted and ran.output.count("tokens per second") == 2
+    assert ran.output.count("more to say") == 1  # the second one
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_message_that_is_too_long_does_not_end_a_chat(data, monkeypatch):
+    lines, form, first = "a" * 1701 + "\nthe\nthe\n", llama.chat_ids, []
+    monkeypatch.setattr(llama, "chat_ids", lambda *given: first.append(given[2]) or form(*given))
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
+    assert ran.exit_code == 0, ran.output
+    assert "1,700 positions" in ran.output and ran.output.count("tokens per second") == 2
+    assert first == [True, True, False]
+
+
+def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(llama.Conversation, "answer", interrupted)
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\n")
+    assert ran.exit_code == 0 and "Stopped" not in ran.output
+
+
+# --- whatever a student has written -------------------------------------------------------------
+
+
+@pytest.fixture
+def written(built, data):
+    """`written(stem, {old: new})`: a student's file, the solution of a lesson with some edits."""
+
+    def write(stem, edits):
+        source = (built / "solutions" / f"{stem}.py").read_text(encoding="utf-8")
+        for old, new in edits.items():
+            assert old in source
+            source = source.replace(old, new)
+        path = built / "exercises" / f"{stem}.py"
+        path.write_text(source.replace("from solutions", "from exercises"), encoding="utf-8")
+
+    all_written_exercises.cache_clear()
+    yield write
+    all_written_exercises.cache_clear()
+
+
+def mine():
+    run = SimpleNamespace(end_after=lambda seconds: None)
+    return llama_mine.perform(run, None, "llama", llama_mine.SECONDS)
+
+
+def loss_of(title):
+    published = open_smollm2()
+    variant = next(one for one in llama.BREAKS if one.title == title)
+    model, exercises = llama.load(published, variant)
+    return llama.loss(model, exercises, llama.sample_ids(published)[1])
+
+
+WRONG_ORDER = "key heads in the wrong order"
+
+
+@pytest.mark.parametrize(
+    ("stem", "right", "wrong", "title"),
+    [
+        ("rope", "(-x2, x1)", "(x2, -x1)", "rotated backwards"),
+        (
+            "llama",
+            "x.repeat_interleave(n_repeats, dim=1)",
+            "x.repeat(1, n_repeats, 1, 1)",
+            WRONG_ORDER,
+        ),
+    ],
+    ids=["wrong minus", "repeat"],
+)
+def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, right, wrong, title):
+    written(stem, {right: wrong})
+    assert mine()["loss"] == pytest.approx(loss_of(title), abs=1e-4)
+
+
+def test_a_wrong_function_of_an_earlier_lesson_is_heard(written):
+    written("rope", {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"})
+    found = mine()
+    assert found["loss"] == pytest.approx(loss_of("rows of q and k left interleaved"), abs=1e-4)
+    assert found["sources"]["interleaved_to_half"] == "yours"
+    assert found["sources"]["RMSNorm"] == "borrowed"
+
+
+@pytest.mark.parametrize(
+    ("borrowed", "unused"),
+    [
+        (set(), set()),
+        ({"GroupedQueryAttention"}, {"repeat_heads"}),
+        ({"Llama"}, {"RMSNorm", "repeat_heads", "GroupedQueryAttention", "GatedMLP"}),
+    ],
+)
+def test_what_only_a_borrowed_exercise_calls_is_not_yours(borrowed, unused):
+    names = {one.name for one in find_lesson("llama").exercises}
+    sources = {name: "borrowed" if name in borrowed else "yours" for name in names}
+    assert names - llama.used(sources).keys() == unused
+
+
+@pytest.mark.parametrize(
+    ("stem", "edits", "says"),
+    [
+        ("llama", {"return x.repeat_interleave(n_repeats, dim=1)": "return x[9]"}, "repeat_heads"),
+        ("llama", {"self.gate =": "self.gates ="}, "mlp.gates.weight"),
+        ("gpt", {"def causal_attention": "def causal_attention("}, "gpt.py"),
+        ("llama", {"* self.weight\n": "* self.weight / 0\n"}, "ZeroDivisionError|nan"),
+    ],
+    ids=["raises", "another name", "no Python", "no number"],
+)
+def test_what_fails_on_a_students_code_is_one_sentence(written, stem, edits, says):
+    written(stem, edits)
+    stopped = mine()["stopped"]
+    assert any(part in stopped for part in says.split("|")), stopped
+    assert "\n" not in stopped
+
+
+@pytest.mark.slow
+def test_the_code_runs_in_another_process(data):
+    """In this repository, where it may all be borrowed."""
+    found = llama_mine.measure_mine()
+    assert 0 < found.loss < 10 and found.goes_on
+    assert {*found.sources.values()} <= {"yours", "borrowed"}
+
+
+def test_code_that_never_ends_is_stopped(data, monkeypatch):
+    monkeypatch.setattr(llama_mine, "SECONDS", 0.01 - SLACK)  # no code is so fast
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--mine"])
+    assert ran.exit_code == 1 and "didn't finish" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("loss", "title", "is_close"),
+    [
+        (3.381, "all right", True),
+        (5.424, "rows of q and k left interleaved", True),
+        (6.5, "rows of q and k left interleaved", False),
+        (5.134, "rotated backwards", True),
+        (5.141, "no rotation", True),
+    ],
+)
+def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
+    mine = llama_mine.Mine("Shakespeare", loss, "", {})
+    found = llama_mine.resemblance(mine)
+    assert (found.title, found.is_close) == (title, is_close)
+
+
+# --- far beyond the trained length --------------------------------------------------------------
+
+
+def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
+    monkeypatch.setattr(llama_far, "PIECE", 100)
+    published = open_smollm2()
+    _, ids = llama.sample_ids(published, 251)
+    way, *_ = llama_far.ways(published)
+    model, exercises = llama.load(published)
+    whole = exercises.loss_by_position(model, ids)
+    means = [piece.mean().item() for piece in whole.split(100)]
+    assert llama_far.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
+
+
+def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
+    published = open_smollm2()
+    _, ids = llama.sample_ids(published, 65)
+    losses = [llama_far.losses_far(published, way, ids)[0] for way in llama_far.ways(published)]
+    assert len(set(losses)) == 3 and max(losses) - min(losses) < 0.1
+
+
+def test_far_prints_a_column_for_each_way(data):
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--far"])
+    assert ran.exit_code == 0, ran.output
+    assert all(way in ran.output for way in ("as trained", "ntk_base", "YaRN", "1,700"))
+    assert "2,550" in ran.output
+
+
+def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):
+    folder = tmp_path / "course" / "lessons" / "llama" / "figures"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(kept, "root", lambda: tmp_path)
+    for option, key in (("--breaks", "breaks"), ("--far", "losses")):
+        ran = CliRunner().invoke(main, ["experiment", "llama", option, "--json"])
+        assert ran.exit_code == 0, ran.output
+        (folder / "printed.json").write_text(ran.stdout, encoding="utf-8")
+        found = kept.measured("llama", "printed")
+        assert option in found["how"] and found["text"] == "the toy kingdom"
+        assert len(found[key]) == {"breaks": len(llama.BREAKS), "losses": 3}[key]
+    assert {len(losses) for losses in found["losses"].values()} == {5}  # pieces

@@ -1,0 +1,364 @@
+"""Attacks and mishaps around the worker: points are right or there are none, and nobody hangs."""
+
+import ctypes
+import io
+import itertools
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from classes import (
+    ONE_WRONG,
+    PATIENCE,
+    SOLUTION,
+    grader,
+    needs_sandbox,
+    read_submissions,
+    session,
+    wait_until,
+    with_course,
+    write_class,
+)
+from classes import STUB as LEARNED_STUB
+from hostile import CONNECTION, STUB
+
+from course import ROOT
+from course.core.syllabus import find_lesson
+from course.grading.grades import LessonStatus, grades_of
+from course.grading.judge.judge import Judge
+from course.grading.judge.unit import Unit
+from course.grading.sandbox import seccomp
+from course.grading.sandbox.sandbox import ProcessLimits
+from course.testing.result import from_text
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+# --- the machine that grades ----------------------------------------------------------------
+
+CLASS = {"ann": SOLUTION, "bob": LEARNED_STUB, "cyd": ONE_WRONG}
+"""One is right, one has not begun, one has made a mistake."""
+ALL = find_lesson("learned").points
+BUT_ONE = sum(x.points for x in find_lesson("learned").exercises if x.name != "scalar_embedding")
+POINTS = [f"ann,{ALL},{ALL}", f"bob,0,{ALL}", f"cyd,{BUT_ONE},{ALL}"]
+
+
+@dataclass(frozen=True)
+class Mishap:
+    """Something that is odd about the machine, or about how the grader is started.
+
+    Attributes:
+        environment: variables that are set, or not there at all.
+        shell: what a shell says instead of the command alone, `"$@"`.
+        beside: files next to the students' folders.
+        before: what the process does before it becomes the grader.
+    """
+
+    environment: dict[str, str | None] = field(default_factory=dict)
+    shell: str = '"$@"'
+    beside: dict[str, str] = field(default_factory=dict)
+    before: Callable[[], object] | None = None
+
+
+LEAVES_A_TRACE = "open('trace', 'w')\n"
+HARMLESS = Mishap(
+    environment={
+        **{"PYTEST_ADDOPTS": "-k test_result", "PYTEST_PLUGINS": "nobody_has_this"},
+        **{"OMP_NUM_THREADS": "0", "MKL_NUM_THREADS": "many", "KMP_AFFINITY": "nonsense"},
+        **{"CUDA_VISIBLE_DEVICES": "nonsense", "TORCH_LOGS": "+all", "MALLOC_PERTURB_": "165"},
+        **{"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "0"},
+        **{"PYTHONIOENCODING": "ascii", "PYTHONINTMAXSTRDIGITS": "640"},
+        **{"LC_ALL": "POSIX", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
+        **{"HOME": None, "PATH": None, "TMPDIR": "/nowhere"},
+    },
+    shell='umask 077; ulimit -S -n 32; ulimit -S -s 256; "$@" <&- >&- 2>&-',
+    beside={
+        **{name: LEAVES_A_TRACE for name in ("conftest.py", "nbgrader_config.py", "evil.py")},
+        **{name: LEAVES_A_TRACE for name in ("sitecustomize.py", "usercustomize.py")},
+        "pytest.ini": "[pytest]\naddopts = -p evil\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n",
+        "setup.cfg": "[tool:pytest]\naddopts = -p evil\n",
+        ".coveragerc": "[run]\nplugins = evil\n",
+        "matplotlibrc": "backend: module://evil\n",
+        "evil-1.dist-info/METADATA": "Name: evil\nVersion: 1\n",
+        "evil-1.dist-info/entry_points.txt": "[pytest11]\na=evil\n[torch.backends]\na=evil\n",
+    },
+)
+"""pytest is to leave tests out, odd threads, strict Python, closed streams, few files, settings
+next to the students: with all of these a class is graded as it is without them."""
+
+
+def started(folder: Path, mishap: Mishap) -> subprocess.Popen:
+    """Start to grade the class into `out` of a folder."""
+    submissions = write_class(folder / "class", CLASS)
+    for name, text in mishap.beside.items():
+        path = submissions / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    command = grader(submissions, folder / "out", "--lesson", "learned", "--jobs", "1")
+    command.remove("-P")
+    environment = with_course(**mishap.environment)
+    return subprocess.Popen(
+        ["/bin/sh", "-c", mishap.shell, "sh", *command],
+        env={name: value for name, value in environment.items() if value is not None},
+        cwd=folder,
+        preexec_fn=mishap.before,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def ended(process: subprocess.Popen) -> str:
+    """What a grader says until it ends; none of its processes is left."""
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in said
+    wait_until(lambda: not session(process.pid))
+    return " ".join(said.split())
+
+
+def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]:
+    rows = (folder / "out" / "grades.csv").read_text(encoding="utf-8-sig").splitlines()
+    cells = [row.split(",")[:3] for row in rows]
+    return [",".join(row) for row in cells if row[0] in students]
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_a_class_is_graded_as_ever(tmp_path):
+    process = started(tmp_path, HARMLESS)
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert points_in(tmp_path) == POINTS
+    assert list(tmp_path.rglob("trace")) == []
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_the_folder_for_temporary_files_may_have_a_long_path(tmp_path):
+    """Longer than the address of a socket may be."""
+    far = tmp_path / ("x" * 120)
+    far.mkdir()
+    process = started(tmp_path, Mishap(environment={"TMPDIR": str(far)}))
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert points_in(tmp_path) == POINTS
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_a_module_that_takes_more_memory_than_the_machine_can_promise_earns_0(tmp_path):
+    """It gets an error in its process, instead of being killed and left out of the totals."""
+    hog = f"{STUB}\n\nx = bytearray(1_500_000_000)\n".encode()
+    limits = ProcessLimits.for_jobs(1, 2 * 10**9)
+    with Judge(limits=limits) as judge:
+        result = judge.grade(Unit("eve", "lookup", hog))
+    assert (bool(result.key), result.points) == (True, 0)
+    assert "more memory" in result.trouble
+
+
+def bounded(limit: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
+    resource.setrlimit(limit, (value, value))
+
+
+def without_landlock_at_last() -> None:
+    """Let Landlock be there, and refuse to be entered."""
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    library = seccomp.libseccomp()
+    filter_ = ctypes.c_void_p(library.seccomp_init(0x7FFF0000))  # allow
+    call = seccomp.number("landlock_restrict_self")
+    seccomp.raise_if_refused(library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None))
+    seccomp.enter(filter_)
+
+
+REFUSED = {
+    "no file may grow": (Mishap(shell='ulimit -S -f 0; "$@"'), "File too large"),
+    "few open files": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_NOFILE, 48)),
+        "(`ulimit -H -a`)",
+    ),
+    "little memory": (
+        Mishap(before=lambda: bounded(resource.RLIMIT_AS, 3 * 10**9)),
+        "`ulimit -H -v` is 3,000,000,000",
+    ),
+    "Landlock refuses": (Mishap(before=without_landlock_at_last), "could not be confined"),
+}
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_machine_that_cannot_grade_says_why(tmp_path, name):
+    mishap, sentence = REFUSED[name]
+    process = started(tmp_path, mishap)
+    said = ended(process)
+    assert process.returncode == 1
+    assert sentence in said
+    out = (tmp_path / "out").rglob("*")
+    assert [path for path in out if path.suffix in (".json", ".csv")] == []
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
+    """As by Ctrl+Z, and `fg`; a second one meanwhile finds the first at work."""
+    process = started(tmp_path, Mishap())
+    wait_until((tmp_path / "out" / "seed.txt").exists)
+    os.killpg(process.pid, signal.SIGSTOP)
+    again = grader(tmp_path / "class", tmp_path / "out")
+    second = subprocess.run(again, env=with_course(), capture_output=True, text=True)
+    os.killpg(process.pid, signal.SIGCONT)
+    assert (second.returncode, second.stderr.count("another grader")) == (1, 1)
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert points_in(tmp_path) == POINTS
+
+
+STOPPED = """
+import time
+from course.grading.sandbox import deadline
+
+deadline.SECONDS_AT_A_TIME = 0.1
+clock = deadline.Clock()
+end = clock.now() + 2
+print("begun", flush=True)
+for _ in range(4):
+    time.sleep(clock.seconds_until(end))
+print(clock.has_passed(end))
+"""
+
+
+def test_a_clock_does_not_run_while_its_process_is_stopped():
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGCONT)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert said == "False\n"
+
+
+def test_a_damaged_result_is_none():
+    for text in ("[" * 100_000, "null", "9" * 5000, '{"exercises": [{}], "notes": 3}'):
+        with pytest.raises(ValueError):
+            from_text(text)
+
+
+# --- what a module says of itself -----------------------------------------------------------
+
+NOT_HANDED_IN = {
+    "as its text": "raise SyntaxError('', ('', 1, 1, 'a\\nlookup.py was not handed in.'))",
+    "for the worker": (
+        f"{CONNECTION}say('wrong', 'a\\nlookup.py was not handed in.')\nposix._exit(0)"
+    ),
+    "as a stub": "raise NotImplementedError('TODO lookup\\nlookup.py was not handed in.')",
+}
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(limits=ProcessLimits(cpu_seconds=20)) as judge:
+        yield judge
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.parametrize("name", NOT_HANDED_IN)
+def test_a_module_that_says_it_was_not_handed_in_was_handed_in(judge, name):
+    """Otherwise the LMS would keep the points of last week."""
+    result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{NOT_HANDED_IN[name]}\n".encode()))
+    assert "was not handed in." in result.trouble
+    assert result.handed_in
+    (student,) = grades_of([result], now=datetime.now(UTC)).students
+    assert [(one.status, one.points) for one in student.lessons] == [(LessonStatus.GRADED, 0)]
+
+
+# --- zips -----------------------------------------------------------------------------------
+
+MODULE = b"def lookup(): 1\n"
+
+
+def zipped(*names: str, data: bytes = MODULE, is_large: bool = False) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        for name in names:
+            with opened.open(name, "w", force_zip64=is_large) as member:
+                member.write(data)
+    return file.getvalue()
+
+
+def with_field(data: bytes, record: bytes, offset: int, value: bytes) -> bytes:
+    """A zip with other bytes in the last record of a kind."""
+    start = data.rindex(record) + offset
+    return data[:start] + value + data[start + len(value) :]
+
+
+ENTRY, END = b"PK\1\2", b"PK\5\6"
+PLAIN = zipped("lookup.py")
+ZIPS = {
+    "zip64": (zipped("lookup.py", is_large=True), True),
+    "a program before it": (b"MZ" + bytes(10_000) + PLAIN, True),
+    "something after it": (PLAIN + b"x" * 4000, True),
+    "two in one": (zipped("lookup.py", data=b"1") + PLAIN, True),
+    "no year": (with_field(PLAIN, ENTRY, 12, bytes(4)), True),
+    "no day": (with_field(PLAIN, ENTRY, 12, b"\xff" * 4), True),
+    "a null in the name": (zipped("lookupX.py").replace(b"lookupX.py", b"lookup.py\0"), True),
+    "letters that turn round": (zipped("\u202eyp.pukool\x1b[2J\n/lookup.py"), True),
+    "a large size": (with_field(PLAIN, ENTRY, 24, struct.pack("<I", 2**31)), True),
+    "an absolute name": (zipped("/lookup.py"), False),
+    "a drive": (zipped("C:\\lookup.py"), False),
+    "another computer": (zipped("\\\\host\\lookup.py"), False),
+    "another name inside": (PLAIN.replace(b"lookup.py", b"rope.py\0\0", 1), False),
+    "another text": (PLAIN.replace(MODULE, MODULE[::-1]), False),
+    "a place before it": (with_field(PLAIN, END, 16, b"\xff\xff\xff\xfe"), False),
+    "a later version": (with_field(PLAIN, ENTRY, 6, b"\xff\x00"), False),
+    "an end alone": (END + bytes(18), False),
+}
+"""Odd zips, and whether the module in them is found."""
+
+
+@pytest.mark.parametrize("name", ZIPS)
+def test_an_odd_zip_is_read_or_noted_and_costs_nobody_else(tmp_path, name):
+    data, is_found = ZIPS[name]
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "lookup.py").write_bytes(b"ann's")
+    (tmp_path / "eve.zip").write_bytes(data)
+    ann, eve = read_submissions(tmp_path)
+    assert (ann.student, dict(ann.modules), ann.notes) == ("ann", {"lookup": b"ann's"}, ())
+    assert dict(eve.modules) == ({"lookup": MODULE} if is_found else {})
+    assert bool(eve.notes) != is_found
+    assert not eve.unread  # nothing of this is the machine's fault
+    assert "".join(itertools.chain([eve.student], eve.notes)).isprintable()
+
+
+# --- who would rather not be graded ---------------------------------------------------------
+
+LOST = {
+    "an exit as if it were not confined": "import posix; posix._exit(78)",
+    "an exit as if a limit were refused": "import posix; posix._exit(79)",
+    "its own limit": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass"
+    ),
+}
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.parametrize("name", LOST)
+def test_a_module_that_ends_as_if_it_were_lost_earns_0(judge, name):
+    """What is not graded is left out of the totals, where 0 counts."""
+    result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{LOST[name]}\n".encode()))
+    assert (bool(result.key), result.points) == (True, 0)

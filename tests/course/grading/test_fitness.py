@@ -1,0 +1,304 @@
+"""The grader examines itself first, and what was graded stays valid as long as it can."""
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from classes import SOLUTION, STUB, copy_course, grader, needs_sandbox, with_course, write_class
+from click.testing import CliRunner
+
+from course import ROOT
+from course.cli.grade import grade
+from course.core.stubs import stub_of
+from course.core.syllabus import Status, find_lesson, lessons
+from course.grading.judge import grade as grading
+from course.grading.judge import unit as units
+from course.grading.judge.cache import Cache
+from course.grading.judge.grade import GradingError, GradingSettings, grade_all
+from course.grading.judge.reference_check import check_units, verify_check
+from course.grading.judge.sources import with_imported
+from course.grading.judge.unit import Unit, key_of, not_graded
+from course.grading.reports.changes import changes, changes_csv
+from course.testing.result import ExerciseResult, TestResult
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+NOT_RUN, PASSED, TO_DO, WRONG = Status.NOT_RUN, Status.PASSED, Status.TO_DO, Status.WRONG
+
+REFERENCE = SOLUTION.encode()
+
+
+# --- the reference and the stub -------------------------------------------------------------
+
+
+def result_of(unit: Unit, outcome: str, **others: str):
+    """A result in which all exercises ended in the same way, except some."""
+    exercises = []
+    for one in find_lesson(unit.lesson).exercises:
+        ended = others.get(one.name, outcome)
+        tests = () if ended == NOT_RUN else (TestResult(f"test_{one.name}", ended),)
+        exercises.append(ExerciseResult(one.name, one.points, tests, 1))
+    return replace(not_graded(unit, ""), key=key_of(unit, 0), exercises=tuple(exercises))
+
+
+def test_only_the_reference_with_all_points_and_the_stub_with_none_are_fit():
+    reference, stub = check_units("learned")
+    assert (reference.source, stub.source) == (REFERENCE, stub_of("learned"))
+    verify_check(reference, result_of(reference, PASSED))
+    verify_check(stub, result_of(stub, TO_DO))
+
+
+@pytest.mark.parametrize(
+    ("which", "outcome", "of_one", "sentence"),
+    [
+        (0, PASSED, WRONG, "tied_logits (test_tied_log"),
+        (0, PASSED, NOT_RUN, "in tied_logits (which has no test); fix"),
+        (1, TO_DO, PASSED, "points of tied_logits"),
+    ],
+)
+def test_what_is_not_fit_is_a_sentence(which, outcome, of_one, sentence):
+    unit = check_units("learned")[which]
+    with pytest.raises(GradingError, match=r"test_learned\.py") as caught:
+        verify_check(unit, result_of(unit, outcome, tied_logits=of_one))
+    assert sentence in str(caught.value)
+
+
+def mend(course: Path, *changes: tuple[str, str]) -> None:
+    """Change the tests of a lesson in a copy of the course, each time in one place."""
+    path = course / "tests" / "test_learned.py"
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path.write_text(text, encoding="utf-8")
+
+
+def graded_by(course: Path, submissions: Path, out: Path, *options: str):
+    """Run the command of a copy of the course."""
+    command = grader(submissions, out, "--lesson", "learned", "--jobs", "1", *options)
+    return subprocess.run(command, env=with_course(course), capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory) -> Path:
+    sources = {"ann": SOLUTION, "bob": STUB}
+    handed_in = {name: f"{source}\n# handed in\n" for name, source in sources.items()}
+    return write_class(tmp_path_factory.mktemp("class") / "submissions", handed_in)
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
+    """One wants another number, one calls what is not there, and those of an exercise are lost."""
+    course = copy_course(tmp_path / "course")
+    mend(
+        course,
+        ("[31.0, 42.0]", "[31.0, 43.0]"),
+        ("lesson.count_parameters(", "lesson.count_params("),
+        ('@exercise("tied_logits")', '@exercise("count_parameters")'),
+    )
+
+    def refused() -> str:
+        done = graded_by(course, submissions, tmp_path / "out")
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, said
+        assert "Traceback" not in said and "--unsandboxed" not in said
+        assert not (tmp_path / "out" / "grades.csv").exists()
+        return said
+
+    for _ in range(2):  # the second time, too
+        said = refused()
+        assert "nothing was graded" in said
+        for found in ("GPTEmbedding (test_t", "count_parameters (test_m", "tied_logits (which"):
+            assert found in said
+    mend(course, ("import torch\n", "import torch\ndef (\n"))
+    said = refused()
+    assert "SyntaxError: invalid syntax, " in said
+    assert "test_learned.py" in said
+
+
+@pytest.fixture(scope="module")
+def graded_once(submissions, tmp_path_factory) -> Path:
+    """The results of that class."""
+    out = tmp_path_factory.mktemp("graded") / "first"
+    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
+    assert CliRunner().invoke(grade, arguments).exit_code == 0
+    return out
+
+
+def test_an_unfit_grader_stops_at_once(monkeypatch):
+    def judge_units(units, _):
+        for unit in units:
+            yield unit, result_of(unit, WRONG)
+
+    monkeypatch.setattr(grading, "judge_units", judge_units)
+    ann = Unit("ann", "learned", REFERENCE)
+    with pytest.raises(GradingError, match="the reference fails"):
+        list(grade_all([ann], GradingSettings(), 1))
+    assert Cache().read(ann, key_of(ann, 0)) is None
+
+
+# --- what a result depends on ---------------------------------------------------------------
+
+
+def test_what_judges_and_workers_import_is_what_a_result_depends_on():
+    script = (
+        "import sys, course.grading.judge.judge, course.grading.sandbox.fork_server\n"
+        "from course.grading.judge.judge import cases\n"
+        "from course.mistakes import mistakes\n"
+        "cases(), mistakes('rope')\n"
+        "own = [one.__file__ for name, one in sys.modules.items() if name.startswith('course')]\n"
+        "print(*own, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    course = ROOT / "course"
+    starts = [
+        *(course / "grading" / "judge" / "judge.py", course / "lessons" / "rope" / "styles.py"),
+        *(course / "grading" / "sandbox" / "fork_server.py", course / "testing" / "plugin.py"),
+    ]
+    imported = {Path(file) for file in run.stdout.splitlines()}
+    assert course / "testing" / "expect.py" in imported
+    assert imported == set(with_imported(starts))
+
+
+def test_every_way_to_import_is_found(tmp_path):
+    file = tmp_path / "one.py"
+    text = (
+        "import course.core.stubs\nfrom course.testing import expect, exercise\n"
+        "def f():\n    from course.grading.sandbox import (\n        wire,\n    )\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    found = {one.relative_to(ROOT).as_posix() for one in with_imported([file]) if one != file}
+    assert found >= {
+        "course/core/stubs.py",
+        "course/testing/expect.py",
+        "course/grading/sandbox/wire.py",
+    }
+
+
+@pytest.fixture
+def course_copy(tmp_path, monkeypatch) -> Path:
+    copy = copy_course(tmp_path / "course")
+    monkeypatch.setattr("course.ROOT", copy)
+    yield copy
+    monkeypatch.undo()
+    forget()
+
+
+def forget() -> None:
+    for cached in (units.judging_key, lessons, find_lesson):
+        cached.cache_clear()
+
+
+def keys() -> dict[str, str]:
+    forget()
+    return {lesson.stem: key_of(Unit("ann", lesson.stem, b""), 0) for lesson in lessons()}
+
+
+@pytest.mark.parametrize(
+    ("file", "outdated"),
+    [
+        ("course/publishing/building/repository.py", set()),
+        ("course/publishing/building/build.py", set()),
+        ("course/grading/published.py", set()),
+        ("course/grading/reports/overview.py", set()),
+        ("course/lessons/rope/README.md", set()),
+        ("tests/test_rope.py", {"rope"}),
+        ("solutions/rope.py", {"rope", "longer", "gpt", "llama"}),  # those build on it
+        ("course/lessons/rope/mistakes.txt", {"rope"}),
+        ("course/lessons/rope/styles.py", {"rope"}),
+        ("course/testing/expect.py", {lesson.stem for lesson in lessons()}),
+        ("course/grading/sandbox/worker.py", {lesson.stem for lesson in lessons()}),
+    ],
+)
+def test_a_result_is_outdated_by_what_decides_about_it_alone(course_copy, file, outdated):
+    before = keys()
+    with open(course_copy / file, "a", encoding="utf-8") as opened:
+        opened.write("\n# a word\n")
+    after = keys()
+    assert {stem for stem in before if before[stem] != after[stem]} == outdated
+
+
+def test_points_of_a_lesson_outdate_it_alone(course_copy):
+    before = keys()
+    syllabus = course_copy / "course" / "lessons" / "syllabus.toml"
+    text = syllabus.read_text(encoding="utf-8")
+    new, count = re.subn(r'("rotate_half", points = )\d+', r"\g<1>99", text)
+    assert count == 1
+    syllabus.write_text(new, encoding="utf-8")
+    after = keys()
+    assert {stem for stem in before if before[stem] != after[stem]} == {"rope"}
+
+
+def test_another_version_of_what_computes_outdates_all(monkeypatch):
+    before = keys()
+    monkeypatch.setattr(units, "version", lambda package: "9.9" if package == "torch" else "1")
+    assert not before.items() & keys().items()
+    monkeypatch.undo()
+    assert before == keys()
+
+
+# --- what changed ---------------------------------------------------------------------------
+
+
+def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
+    unit = Unit("ann", "learned", b"")
+    fine, bad = (result_of(unit, PASSED, tied_logits=one) for one in (PASSED, WRONG))
+    compare = partial(changes, lessons=["learned"])
+    assert compare([fine], [fine]) == []
+    (lost,) = compare([fine], [bad])
+    worth = find_lesson("learned").exercise("tied_logits").points
+    assert (lost.exercise, lost.before, lost.after) == ("tied_logits", worth, 0)
+    assert "test_tied_logits" in lost.why
+    (gained,) = compare([bad], [fine])
+    assert "test_tied_logits" in gained.why
+    (other,) = compare([bad], [replace(fine, module="other")])
+    assert "test_tied_logits" not in other.why
+    none = not_graded(unit, "The disk is gone.\nReally.")
+    assert all(one.why.endswith(": The disk is gone.") for one in compare([fine], [none]))
+    reasons = {"a test refuses it": lost, "a test passes it": gained, "another module": other}
+    reasons["not graded"], *_ = compare([fine], [none])
+    reasons["no result"], *_ = compare([], [fine])
+    missing = replace(bad, trouble="learned.py was not handed in.", module="none")
+    reasons["not handed in now"], *_ = compare([fine], [missing])
+    reasons["not handed in before"], *_ = compare([missing], [fine])
+    reasons["gone"], *_ = gone = compare([fine], [])
+    assert [(one.before, one.after, one.gain) for one in gone] == [
+        (one.worth, "", None) for one in fine.exercises
+    ]
+    assert changes([fine], [], lessons=["rope"]) == compare([missing], []) == []
+    assert "tied_logits" not in [one.exercise for one in compare([], [bad])]  # 0 points, as before
+    golden("why points changed", {title: one.why for title, one in reasons.items()})
+    assert changes_csv([lost]).startswith("student,lesson,exercise,before,after,why\nann,learned,")
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
+    """A test was mended, and bob handed in another module."""
+    mended = copy_course(tmp_path / "mended")
+    mend(mended, ("import torch\n", "import torch  # mended\n"))
+    first = Path(shutil.copytree(graded_once, tmp_path / "first"))
+    later = Path(shutil.copytree(submissions, tmp_path / "class"))
+    (later / "bob" / "learned.py").write_bytes(REFERENCE)
+    second = graded_by(mended, later, tmp_path / "second", "--compare", "first")
+    assert second.returncode == 2
+    compare = ["--compare", str(first)]
+    second = graded_by(mended, later, tmp_path / "second", *compare)
+    assert second.returncode == 0, second.stderr
+    lesson = find_lesson("learned")
+    assert f"changed points: {len(lesson.exercises)} exercises, 1 student" in second.stdout
+    assert (
+        f"bob: {len(lesson.exercises)} exercises of learned 0 -> {lesson.points}. " in second.stdout
+    )
+    seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
+    assert len(seeds) == 1
+    table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
+    assert len(table) == 1 + len(lesson.exercises)
+    same = graded_by(mended, later, first, *compare)
+    assert same.returncode == 1
+    assert "--compare and --out" in same.stderr

@@ -1,0 +1,652 @@
+"""A class is graded once, whole, and from where it stopped, whatever happens on the way."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from classes import (
+    ONE_WRONG,
+    PATIENCE,
+    SOLUTION,
+    STUB,
+    children_of,
+    command_of,
+    descendants_of,
+    fields_of,
+    grader,
+    is_alive,
+    needs_sandbox,
+    session,
+    wait_until,
+    write_class,
+)
+from click.testing import CliRunner
+
+from course import ROOT
+from course.cli.grade import grade
+from course.core.files import write_atomically
+from course.core.syllabus import find_lesson
+from course.grading.grades import grades_of
+from course.grading.judge import grade as grading
+from course.grading.judge import local
+from course.grading.judge.cache import MAX_DAYS, Cache
+from course.grading.judge.grade import MAX_BYTES, GradingError, GradingSettings, Store, grade_all
+from course.grading.judge.schedule import UnitQueue
+from course.grading.judge.unit import GradedResult, Unit, key_of, not_graded
+from course.grading.reports import pages_of_others
+from course.grading.reports.changes import Change
+from course.grading.run import GradingOutcome, Request
+from course.grading.sandbox.sandbox import SandboxError
+from course.grading.submissions import Submission
+from course.grading.submissions.process import read_class
+from course.grading.summary import about_not_graded, summary
+from course.testing.fair_play import guarded
+from course.testing.result import from_text
+
+pytestmark = needs_sandbox
+
+SOURCES = {"ann": SOLUTION, "bob": f"{STUB}\nexec('')\n", "cyd": ONE_WRONG, "dan": "def ("}
+"""One right, one not begun and with odd code, one with a mistake, one broken."""
+SEED = 2**64  # the least that is taken as it is
+ENDLESS = "while True: pass\n"
+POINTS = {"ann": 15, "bob": 0, "cyd": 13, "dan": 0}
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory) -> Path:
+    return write_class(tmp_path_factory.mktemp("class") / "submissions", SOURCES)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch) -> Path:
+    """The folder of the cache, where nothing is yet."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder / "what-and-where"
+
+
+def units(folder: Path) -> list[Unit]:
+    return [
+        Unit(student.name, "learned", (student / "learned.py").read_bytes())
+        for student in sorted(folder.iterdir())
+    ]
+
+
+def graded(folder: Path) -> dict[str, int]:
+    """Points by student; everybody has exactly one result."""
+    found = [result for result, _ in grade_all(units(folder), GradingSettings(SEED), 1)]
+    assert len(found) == len({result.student for result in found})
+    return {result.student: result.points for result in found}
+
+
+@pytest.fixture(scope="module")
+def graded_once(submissions, tmp_path_factory) -> SimpleNamespace:
+    """The class, graded by the command: what it said, its results, and what the cache has."""
+    folder = tmp_path_factory.mktemp("graded")
+    out, cache = folder / "out", folder / "what-and-where"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        return SimpleNamespace(ran=run(submissions, "--seed", SEED, out=out), out=out, cache=cache)
+
+
+@pytest.fixture
+def out(graded_once, tmp_path, cache) -> Path:
+    """A copy of all that, to go on with."""
+    shutil.copytree(graded_once.cache, cache)
+    return Path(shutil.copytree(graded_once.out, tmp_path / "out"))
+
+
+@pytest.mark.slow
+def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path):
+    said = graded_once.ran.output
+    assert graded_once.ran.exit_code == 0, said
+    assert "students: 4, results: 4;" in said and "not tested: 1" in said
+    assert (out / "grades.csv").exists()
+    for path in graded_once.out.parent.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "<code>learned.py</code> has published" in page  # ann's and cyd's
+    assert "older page" not in said
+    shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
+    result = run(tmp_path / "class", out=out)
+    assert "3 older pages" in result.output
+
+
+@pytest.mark.slow
+def test_a_second_run_does_nothing(submissions, out, monkeypatch):
+    monkeypatch.setattr(grading, "local_judges", pytest.fail)  # nobody is to be asked again
+    assert graded(submissions) == POINTS
+    shutil.rmtree(out)  # whatever folder it was graded into
+    again = run(submissions, "--seed", SEED, out=out)
+    assert again.exit_code == 0, again.output
+    assert [one.student for one in Store(out).results()] == list(SOURCES)
+
+
+@pytest.mark.slow
+def test_only_what_changed_or_is_broken_is_graded_again(submissions, out, cache):
+    first, second, *others, last = units(submissions)
+    files = [cache / f"{key_of(unit, SEED)}.json" for unit in (first, second)]
+    files[0].write_bytes(files[0].read_bytes()[: files[0].stat().st_size // 2])
+    files[1].write_text("{}", encoding="utf-8")
+    changed = Unit(last.student, last.lesson, last.source + b"\n")
+    again = list(grade_all([first, second, *others, changed], GradingSettings(SEED), 1))
+    assert {result.student: result.points for result, _ in again} == POINTS
+    assert {result.student for result, was_there in again if was_there} == {"cyd"}
+
+
+@pytest.mark.slow
+def test_a_fresh_run_grades_everything_again(submissions, out):
+    results = grade_all(units(submissions), GradingSettings(SEED), 1, fresh=True)
+    assert [was_there for _, was_there in results] == [False] * 4
+
+
+def own_children() -> tuple[int, int]:
+    """The processes that judges, and that fork servers are forked from."""
+    children = children_of(os.getpid())
+    (server,) = [p for p in children if "forkserver" in command_of(p)]
+    (fork_server,) = [p for p in children if "course.grading.sandbox.fork_server" in command_of(p)]
+    return server, fork_server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whose", ["judges", "their fork server"])
+def test_what_is_killed_loses_nothing(submissions, whose):
+    """When the first result has come. Without workers a judge ends: another takes its place."""
+    results = grade_all(units(submissions), GradingSettings(), 2)
+    found = [next(results)[0]]
+    to_kill = children_of(own_children()[whose != "judges"])
+    assert to_kill
+    for process in to_kill:
+        os.kill(process, signal.SIGKILL)
+    found += [result for result, _ in results]
+    assert {result.student: result.points for result in found} == POINTS
+    assert len(found) == 4
+
+
+@pytest.mark.slow
+def test_what_judges_are_forked_from_is_killed_and_no_other_error_comes(submissions):
+    """The next judge cannot be started; Click would say "Aborted!" or nothing at all."""
+    results = grade_all(units(submissions), GradingSettings(), 1)
+    found = [next(results)[0]]
+    server, _ = own_children()
+    for process in [server, *children_of(server)]:
+        os.kill(process, signal.SIGKILL)
+    try:  # the judge that was at work may have finished, or another one may take its place
+        found += [result for result, _ in results]
+    except SandboxError as error:
+        assert "was killed" in str(error)
+    else:
+        assert len(found) == len(units(submissions)) and all(one.key for one in found)
+
+
+def test_one_grader_at_a_time(tmp_path):
+    with Store(tmp_path).locked():
+        second = Store(tmp_path).locked()
+        with pytest.raises(GradingError, match="another grader"):
+            second.__enter__()
+
+
+def test_what_was_not_graded_is_not_kept(cache):
+    Cache().write(not_graded(Unit("ann", "learned", b""), "The grader itself was killed."))
+    assert list(cache.iterdir()) == []
+
+
+def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
+    first, other = Store(tmp_path / "a"), Store(tmp_path / "b")
+    drawn = first.seed(None)
+    assert drawn == first.seed(None) != other.seed(None)
+    assert first.seed(2**64) == first.seed(None) == 2**64
+    for damaged in ("seven", "", "7\n7", "7" * 101):
+        (tmp_path / "a" / "seed.txt").write_text(damaged, encoding="utf-8")
+        assert first.kept_seed() is None
+        assert first.seed(None) not in (2**64, drawn)
+
+
+def test_a_short_seed_cannot_be_found_by_trying(tmp_path):
+    """A module could try them all on the inputs that it sees."""
+    store = Store(tmp_path)
+    stretched = [store.seed(short) for short in (0, 7, 2**64 - 1, -7)]
+    assert len(set(stretched)) == 4
+    assert min(stretched) >= 2**64
+    assert store.seed(7) == store.seed(stretched[1]) == stretched[1]
+
+
+def test_a_result_is_anybodys_who_hands_in_the_same_text():
+    ann, bob = Unit("ann", "rope", b"a stub"), Unit("bob", "rope", b"a stub")
+    key = key_of(ann, 7)
+    result = replace(not_graded(ann, ""), key=key)
+    Cache().write(result)
+    assert Cache().read(bob, key_of(bob, 7)) == replace(result, student="bob")
+    assert Cache(confined=False).read(ann, key) is None
+    for another in (key_of(ann, 8), key_of(replace(ann, source=b"another"), 7)):
+        assert Cache().read(ann, another) is None
+
+
+def test_a_damaged_result_is_ignored_and_an_old_one_is_removed(cache):
+    unit = Unit("ann", "rope", b"a stub")
+    key, other = key_of(unit, 7), key_of(unit, 8)
+    Cache().write(replace(not_graded(unit, ""), key=key))
+    file = cache / f"{key}.json"
+    text = file.read_text(encoding="utf-8")
+    (cache / f"{other}.json").write_text(text, encoding="utf-8")
+    assert Cache().read(unit, other) is None
+    for damaged in (text[:-20], "", "[" * 100_000, '{"version": 1}'):
+        file.write_text(damaged, encoding="utf-8")
+        assert Cache().read(unit, key) is None
+    days = 24 * 60 * 60
+    os.utime(file, times=(file.stat().st_mtime - (MAX_DAYS + 1) * days,) * 2)
+    Cache()
+    assert [path.name for path in cache.iterdir()] == [f"{other}.json"]
+
+
+def test_a_cache_that_others_can_use_is_refused(cache, tmp_path, monkeypatch):
+    def is_refused() -> None:
+        with pytest.raises(GradingError, match="yours alone"):
+            Cache()
+
+    Cache()
+    cache.chmod(0o770)
+    is_refused()
+    cache.chmod(0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        is_refused()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "what-and-where").symlink_to(cache)
+    is_refused()
+
+
+def test_without_a_folder_for_caches_it_is_in_the_users_own(tmp_path, monkeypatch):
+    """A relative one would be in the current folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for given in ("", "here"):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        Cache()
+        assert [path.name for path in tmp_path.iterdir()] == ["home"]
+        assert (tmp_path / "home" / ".cache" / "what-and-where").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["seed.txt", "results.jsonl"])
+@pytest.mark.parametrize("kind", ["a pipe", "a link", "a folder", "a huge file"])
+def test_only_regular_files_of_an_earlier_run_are_read(tmp_path, name, kind):
+    """And nobody waits for a pipe."""
+    store, file = Store(tmp_path / "out"), tmp_path / "out" / name
+    store.seed(SEED)
+    store.write_results([replace(ANN, key="a")])
+    assert (store.kept_seed(), store.results()) == (SEED, [replace(ANN, key="a")])
+    if kind == "a link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    elif kind == "a huge file":
+        os.truncate(file, MAX_BYTES + 1)
+    else:
+        file.unlink()
+        {"a pipe": os.mkfifo, "a folder": os.mkdir}[kind](file)
+    assert (store.kept_seed(), store.results()) in [(None, [replace(ANN, key="a")]), (SEED, [])]
+
+
+@pytest.mark.parametrize("place", ["the current folder", "the import path", "the course"])
+def test_the_grader_does_not_run_among_the_submissions(tmp_path, monkeypatch, place):
+    class_ = write_class(tmp_path / "class", {"ann": STUB})
+    if place == "the current folder":
+        monkeypatch.chdir(class_ / "ann")
+    elif place == "the import path":
+        monkeypatch.syspath_prepend(str(class_ / "ann" / "site-packages"))
+    else:
+        class_ = ROOT.parent
+    result = run(class_, out=tmp_path / "out")
+    assert result.exit_code == 1
+    assert "which is in the submissions" in result.output.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("place", ["out", "out/feedback", "out/.lock", "out/seed.txt"])
+def test_no_link_in_the_folder_of_results_is_followed(tmp_path, place):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).symlink_to(tmp_path / "mine")
+    with pytest.raises(GradingError, match="is a link"), Store(tmp_path / "out").locked():
+        pass
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def run(submissions: Path | str, *arguments: object, out: Path | None = None):
+    options = ["--out", out, "--jobs", 1] if out else []
+    return CliRunner().invoke(grade, list(map(str, [submissions, *options, *arguments])))
+
+
+ANN = not_graded(Unit("ann", "rope", None), "rope.py was not handed in.")
+BOB, CYD = replace(ANN, student="bob"), replace(ANN, student="cyd")
+CLASS = replace(ANN, student="submissions")
+CLASSES = {
+    "a folder one too high": [CLASS],
+    "two students": [CLASS, ANN],
+    "notes": [ANN, replace(ANN, lesson="lookup")],
+    "nothing odd": [BOB],
+    "not graded": [replace(BOB, trouble="It was killed.")],
+    "not tested": [replace(BOB, key="a", trouble="rope.py is empty.")],
+    "no module": [ANN, BOB, CYD, replace(CYD, lesson="lookup", trouble="")],
+    "many without": [replace(ANN, student=f"ann {i}") for i in range(7)],
+}
+
+
+def last_words(results, submissions=Path("class"), **found) -> str:
+    """What is printed at the end of a run in which every ann handed in work.rar."""
+    students = dict.fromkeys(one.student for one in results)
+    odd = ("work.rar is no zip",)
+    handed_in = [Submission(one, {}, odd if one.startswith("ann") else ()) for one in students]
+    grades = grades_of(results, handed_in, now=datetime.now(UTC))
+    outcome = GradingOutcome(grades, [], [], None, False, [])
+    request = Request(submissions, Path("out"), compare=Path("before"))
+    outcome = replace(outcome, **found)
+    return "\n".join([*summary(outcome, request), *about_not_graded(outcome)])
+
+
+def test_the_last_words_of_a_run(golden, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("class", "submissions").mkdir(parents=True)
+    said = {title: last_words(results) for title, results in CLASSES.items()}
+    lost = Change("bob", "rope", "rotate_half", 3, 0, "The student handed in another module.")
+    said["pages, and an older one"] = last_words(
+        [BOB], written=["out/index.html"], left_behind=["out/feedback/eve.html"]
+    )
+    gone = [Change("cyd", "rope", one, n, "", "It is gone.") for one, n in (("a", 3), ("b", 0))]
+    gone += [Change("dan", "rope", "a", "", 3, "It is new."), Change("dan", "rope", "b", 2, 0, "!")]
+    said["compared"] = last_words([BOB], changes=[lost, *gone], is_comparable=True)
+    said["nothing to compare with"] = last_words([BOB], changes=[])
+    golden("last words of a run", {title: text.replace("\\", "/") for title, text in said.items()})
+
+
+@pytest.mark.slow
+def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_path):
+    """Who is late: as in the latest download."""
+    for number, mark, cell in ((123, "", ""), (124, "_LATE", "yes"), (125, "", "")):
+        name = f"ann{mark}_{number}_700_learned.py"
+        write_atomically(tmp_path / f"class {number}" / name, SOLUTION)
+        result = run(tmp_path / f"class {number}", out=out)
+        assert result.exit_code == 0, result.output
+        assert f"\nann,15,15,{cell}," in (out / "grades.csv").read_text("utf-8")
+
+
+def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.grading.run.grade_all", lambda *_: iter(()))
+    shutil.copytree(submissions, tmp_path / "class")
+    assert "lookup.py" not in run(tmp_path / "class", out=tmp_path / "out").output
+    for name in ("lookup.py", "rope (1).py"):
+        (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
+    result = run(tmp_path / "class", out=tmp_path / "out")
+    assert result.exit_code == 0
+    assert "lookup.py, rope (1).py" in result.output
+    assert "lookup.py, rope (1).py" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
+def test_pages_of_those_who_left_are_spoken_of(tmp_path):
+    for student in ("ann", "bob"):
+        write_atomically(tmp_path / "feedback" / f"{student}.html", "")
+    graded = grades_of([not_graded(Unit("ann", "rope", b""), "")], now=datetime.now(UTC))
+    left = pages_of_others(graded, tmp_path)
+    assert left == [tmp_path / "feedback" / "bob.html"]
+
+
+def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
+    submissions = tmp_path / "class"
+    (submissions / "ann").mkdir(parents=True)
+    wanted = []
+    monkeypatch.setattr("course.grading.run._units", lambda _, lessons: wanted.append(lessons))
+    run(submissions, *("--lesson", "rope", "--lesson", "5") * 2, out=tmp_path / "out")
+    assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
+
+
+@pytest.mark.slow
+def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monkeypatch):
+    """Once it was graded; then its file can no longer be read. Its old points don't count."""
+    why = "The grader could not read learned.py (Permission denied)."
+
+    def with_cyd_unread(*arguments):
+        class_, loose_modules = read_class(*arguments)
+        unread = {"modules": {}, "unread": {"learned": why}}
+        return [
+            replace(one, **unread) if one.student == "cyd" else one for one in class_
+        ], loose_modules
+
+    monkeypatch.setattr("course.grading.run.read_class", with_cyd_unread)
+    result = run(submissions, out=out)
+    assert result.exit_code == 1
+    assert "Not graded" in result.output and "cyd's learned" in result.output
+    rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[:3] for row in rows[3:4]] == [["cyd", "0", "0"]]
+    page = (out / "feedback" / "cyd.html").read_text(encoding="utf-8")
+    assert why in page
+
+
+@pytest.mark.slow
+def test_a_lesson_that_nobody_handed_in_readably_is_not_passed_over(out, tmp_path):
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "ann" / "learned.py").write_text(SOLUTION, encoding="utf-8")
+    (tmp_path / "class" / "ann" / "rope.py").write_text("", encoding="utf-8")
+    os.link(tmp_path / "class" / "ann" / "rope.py", tmp_path / "backup")
+    result = run(tmp_path / "class", out=out)
+    assert result.exit_code == 0, result.output
+    assert "results: 2;" in result.output
+    earned, other = find_lesson("learned").points, find_lesson("rope").points
+    assert f"\nann,{earned},{earned + other}," in (out / "grades.csv").read_text("utf-8-sig")
+
+
+@pytest.mark.slow
+def test_what_two_sources_claim_is_not_graded_and_said(submissions, out, tmp_path):
+    shutil.copytree(submissions, tmp_path / "class")
+    shutil.make_archive(str(tmp_path / "class" / "ann"), "zip", submissions / "bob")
+    result = run(tmp_path / "class", out=out)
+    assert result.exit_code == 1
+    assert "ann/ and ann.zip both" in result.output
+    rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == ["ann", "bob", "cyd", "dan"]
+    assert [row.split(",")[1:3] for row in rows[1:4:2]] == [["0", "0"], ["13", "15"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "nowhere"),
+        ([], "SUBMISSIONS"),
+        ([".", "--lesson", "roap"], '"roap"; did you mean "rope"?'),
+        ([".", "--jobs", "0"], "0 is not in"),
+        (["--self-test", "--lesson", "rope"], "--self-test"),
+        (["graded"], "results of an earlier run"),
+        ([".", "--out", "."], "--out is the folder of submissions"),
+    ],
+)
+def test_bad_input_is_a_sentence(arguments, sentence, golden, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_class(tmp_path / "graded", {"ann": STUB})
+    for name in ("seed.txt", "results.jsonl"):
+        Path("graded", name).touch()
+    result = CliRunner().invoke(grade, arguments)
+    assert result.exit_code != 0
+    assert sentence in result.output
+    assert "Traceback" not in result.output
+    golden(
+        "what grade refuses",
+        {" ".join(arguments) or "nothing": result.output.replace(f"{tmp_path}/", "")},
+    )
+
+
+def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch):
+    monkeypatch.setattr("course.grading.run.missing", lambda: ["Something is missing."])
+    result = run(submissions, out=tmp_path / "out")
+    assert result.exit_code == 1
+    assert "Something is missing." in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a separate disk; `small_disk.resize("64k")` makes it small or large."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command here to make a small disk with")
+    if mounted.returncode:
+        pytest.skip(f"only root may make a small disk to fill: {mounted.stderr.strip()}")
+
+    def resize(size: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+    yield SimpleNamespace(folder=folder, resize=resize)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_nothing(submissions, small_disk, monkeypatch):
+    out = small_disk.folder / "out"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk.folder))
+    for size in ("4k", "24k", "80k"):  # enough for nothing, for some results, for some reports
+        small_disk.resize(size)
+        result = run(submissions, "--seed", SEED, out=out)
+        assert result.exit_code == 1
+        assert "No space left on device" in result.output
+        for file in small_disk.folder.rglob("*.json"):
+            json.loads(file.read_text(encoding="utf-8"))
+        assert [file.name for file in small_disk.folder.rglob(".*")] in ([], [".lock"])
+    small_disk.resize("10m")
+    result = run(submissions, "--seed", SEED, out=out)
+    assert result.exit_code == 0, result.output
+    assert graded(submissions) == POINTS
+    assert (out / "index.html").read_text(encoding="utf-8").endswith("</html>")
+
+
+def with_results(out: Path, cache: Path, count: int) -> bool:
+    """Test that the grader has started and has kept so many results."""
+    return (out / "seed.txt").exists() and len(list(cache.glob("*.json"))) >= count
+
+
+@pytest.mark.slow
+def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path, cache):
+    """The reference and the stub count as well, and the reference is ann's."""
+    sessions: list[int] = []
+    for count in (0, 1, 4):
+        process = subprocess.Popen(
+            grader(submissions, tmp_path, "--jobs", "1", "--seed", str(SEED)),
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        wait_until(lambda count=count: with_results(tmp_path, cache, count))
+        process.kill()
+        process.wait()
+        sessions.append(process.pid)
+        for path in cache.glob("*.json"):
+            from_text(path.read_text(encoding="utf-8"), GradedResult)  # none is half-written
+    assert graded(submissions) == POINTS
+    wait_until(lambda: not any(map(session, sessions)))
+
+
+@pytest.mark.slow
+def test_workers_and_judges_end_with_a_killed_grader(tmp_path, cache):
+    """While one module loops for ever, and another's judge computes."""
+    endless = {name: f"{ENDLESS}# {name}\n" for name in ("eve", "mal")}
+    submissions = write_class(tmp_path / "class", endless)
+    process = subprocess.Popen(
+        grader(submissions, tmp_path / "out", "--jobs", "2"), stdout=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: len(list(cache.glob("*.json"))) == 2)  # the reference and the stub
+        busy = wait_until(lambda: busy_workers(process.pid))
+        started = descendants_of(process.pid)
+        assert set(busy) <= set(started)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: not any(map(is_alive, started)))
+
+
+def busy_workers(grader: int) -> list[int]:
+    """Processes that lead their own session, as workers do, and compute."""
+    return [
+        process
+        for process in descendants_of(grader)
+        if fields_of(process)[3] == process and fields_of(process)[0] == "R"
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, cache, count):
+    """Ctrl+C when there are so many results; nobody waits for the endless module of another."""
+    shutil.copytree(submissions, tmp_path / "class")
+    write_class(tmp_path / "class", {"eve": ENDLESS})
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        grader(tmp_path / "class", out, "--jobs", "2", "--seed", str(SEED)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: with_results(out, cache, count))
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of them
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, said
+    assert "Traceback" not in said
+    assert said.rstrip().endswith(" to continue.")
+    wait_until(lambda: not session(process.pid))
+    assert not (cache / f"{key_of(Unit('eve', 'learned', ENDLESS.encode()), SEED)}.json").exists()
+    assert graded(submissions) == POINTS
+
+
+def test_a_judge_gets_the_lessons_that_it_knows():
+    """Two judges in turn: none begins a lesson that the other one knows while there is another."""
+    units = [Unit(f"student {n}", stem, b"") for n in range(5) for stem in ("rope", "lookup")]
+    waiting = UnitQueue(iter(units), at_most=6)
+    given = [(judge, waiting.next_for(judge)) for _ in range(4) for judge in (0, 1)]
+    assert [unit.lesson for judge, unit in given if judge == 0] == ["rope"] * 4
+    assert [unit.lesson for judge, unit in given if judge == 1] == ["lookup"] * 4
+    rest = [waiting.next_for(0), waiting.next_for(0)]
+    assert [unit.lesson for unit in rest] == ["rope", "lookup"]
+    assert waiting.next_for(0) is None is waiting.next_for(1)
+    assert sorted(map(str, [unit for _, unit in given] + rest)) == sorted(map(str, units))
+
+
+def test_ctrl_c_counts_once_what_was_begun_is_done():
+    """A pool whose judge is only half started would never end."""
+    done = []
+
+    def begin() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        local.uninterrupted(begin)
+    assert done == [True]
+
+
+def test_a_judge_can_leave_while_a_mistake_is_tried_out():
+    leave = os._exit
+    with guarded("a known mistake"):
+        assert os._exit is not leave
+        assert local.leave_process is leave
+
+
+def test_where_nothing_can_be_written_nothing_is_called_saved(submissions, tmp_path):
+    (tmp_path / "file").touch()
+    result = run(submissions, out=tmp_path / "file" / "out")
+    assert result.exit_code == 1
+    assert "Not a directory" in result.output and "saved" not in result.output
+
+
+@pytest.mark.parametrize("out", ["graded", "."])
+def test_results_do_not_go_among_the_submissions(submissions, out):
+    result = run(submissions, out=submissions / out)
+    assert result.exit_code == 1
+    assert str(submissions) in result.output.replace("\n", "")
+    assert not (submissions / "graded").exists()

@@ -1,0 +1,540 @@
+"""Hostile modules earn nothing, harm nobody and leave nothing; what arrives is plain or refused."""
+
+import itertools
+import json
+import math
+import os
+import random
+import re
+import resource
+import socket
+import struct
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from classes import needs_sandbox
+from hostile import ATTACKS, MARK, SOLUTION
+
+from course import ROOT
+from course.core.stubs import stub_from
+from course.core.syllabus import Status, find_lesson
+from course.grading.judge import judge as judging
+from course.grading.judge.judge import Judge
+from course.grading.judge.unit import Unit
+from course.grading.sandbox import remote, wire
+from course.grading.sandbox.remote import RemoteExecutor
+from course.grading.sandbox.sandbox import ProcessLimits, mapped_bytes
+from course.grading.sandbox.wire import (
+    ConnectionClosed,
+    ReceiveTimeout,
+    WireError,
+    dumps,
+    loads,
+    receive,
+    send,
+)
+from course.testing import case
+from course.testing.executor import GeneratorSeed, Ref
+from course.testing.plain import Foreign
+from course.testing.source import MAX_BYTES_TO_READ, used_exercises
+from course.testing.telling import telling_difference
+
+# --- attacks --------------------------------------------------------------------------------
+
+LIMITS = ProcessLimits(cpu_seconds=5, memory_bytes=2 * 10**9 + os.getpid())
+"""No other fork server here has this number, so its processes can be told from others."""
+SECONDS_PER_EXERCISE = 3
+NEIGHBOUR = Unit("bob", "lookup", SOLUTION.replace("seq_len *", "seq_len +", 1).encode("utf-8"))
+"""An honest student with one mistake."""
+WRONG = Status.WRONG
+SECRET = "a secret of the machine that grades"
+QUICK = (
+    "leaves in C",
+    "forged at import: an exception",
+    "returns a number of 5,000 digits",
+    "walks up the stack and changes what it finds there",
+)
+
+
+IDLE: list[str] = []
+"""The fork_server, and the first process in its namespaces, if there are some here."""
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET", SECRET)
+        patch.setattr(case, "SECONDS_PER_TEST", 2)
+        patch.setattr(
+            judging, "collect_once", judging.collect_once.__wrapped__
+        )  # others wait longer
+        patch.setattr(remote, "SECONDS_TO_LOAD", 4)
+        patch.setattr(judging, "SECONDS_PER_EXERCISE", SECONDS_PER_EXERCISE)
+        with Judge(limits=LIMITS) as judge:
+            judge.fork_server.kill(judge.fork_server.spawn())  # so all of it is there
+            IDLE.extend(processes_of_fork_server())
+            yield judge
+
+
+@pytest.fixture(scope="module")
+def neighbours_result(judge):
+    """What the honest student gets when nobody else is there."""
+    result = judge.grade(unseen(NEIGHBOUR))
+    assert 0 < result.points < result.worth
+    return replace(result, seconds=0.0, key="", module="")
+
+
+def unseen(unit):
+    """The same module in a text that the judge has not met: it is run, not remembered."""
+    return replace(unit, source=b"%s\n# %d\n" % (unit.source, next(NUMBERS)))
+
+
+NUMBERS = itertools.count()
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(one, id=one.name, marks=() if one.name in QUICK else pytest.mark.slow)
+        for one in ATTACKS
+    ],
+)
+def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
+    start = time.monotonic()
+    result = judge.grade(Unit("eve", "lookup", attack.source))
+    assert time.monotonic() - start < 500  # on a busy machine, too; those that sleep want 600
+    assert result.points <= attack.points
+    assert result.key, result.trouble  # the grader itself did not stumble
+    said = what_is_said(result)
+    assert re.search(attack.tells, said), said
+    assert SECRET not in said
+    assert len(said) <= judging.MAX_MESSAGE
+    assert said.replace("\n", " ").isprintable()
+    assert left_behind() == []
+    after = judge.grade(unseen(NEIGHBOUR))
+    assert replace(after, seconds=0.0, key="", module="") == neighbours_result
+
+
+def what_is_said(result) -> str:
+    """The first thing that an instructor reads: why it did not load, or what is wrong with it."""
+    if result.trouble:
+        return result.trouble
+    tests = [test for exercise in result.exercises for test in exercise.tests if test.message]
+    tests.sort(key=lambda test: test.status != WRONG)
+    return tests[0].message if tests else ""
+
+
+def left_behind() -> list[str]:
+    """Files with the mark, and processes of the fork server besides itself."""
+    folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/"), ROOT]
+    folders += [ROOT / "exercises", ROOT / "solutions", ROOT / "tests"]
+    files = [str(path) for folder in folders for path in folder.glob(f"*{MARK}*")]
+    return files + [number for number in processes_of_fork_server() if number not in IDLE]
+
+
+def processes_of_fork_server() -> list[str]:
+    """Return the numbers of this judge's fork server and of all that were forked from it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended, or is not ours
+            continue
+        if str(LIMITS.memory_bytes).encode() in words:
+            found.append(entry.name)
+    return sorted(found, key=int)
+
+
+@needs_sandbox
+def test_a_process_that_is_left_behind_would_be_seen(judge):
+    assert left_behind() == []
+    worker = judge.fork_server.spawn()
+    assert left_behind() == [str(worker[0])]
+    judge.fork_server.kill(worker)
+    assert left_behind() == []
+
+
+@needs_sandbox
+def test_a_file_that_is_left_behind_would_be_seen(judge):
+    with tempfile.NamedTemporaryFile(dir="/tmp", prefix=MARK) as file:
+        assert left_behind() == [file.name]
+    assert left_behind() == []
+
+
+@needs_sandbox
+def test_all_answers_together_are_bounded(judge, monkeypatch):
+    monkeypatch.setattr(remote, "MAX_BYTES", 10_000)
+    said = what_is_said(judge.grade(Unit("eve", "lookup", SOLUTION.encode("utf-8"))))
+    assert said == remote.TOO_LARGE
+
+
+@needs_sandbox
+def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
+    unit = unseen(NEIGHBOUR)
+    with monkeypatch.context() as patch:
+        patch.setattr(remote.RemoteModule, "load", lambda _: 1 / 0)
+        result = judge.grade(unit)
+    assert (result.key, result.points) == ("", 0)
+    assert result.trouble.endswith(": ZeroDivisionError: division by zero")
+    assert judge.grade(unit).points > 0
+
+
+def of_stub(judge, stem: str, code: str):
+    """The result of a stub with some lines after it."""
+    stub = stub_from(find_lesson(stem).module("solutions").read_text(encoding="utf-8"), stem)
+    result = judge.grade(Unit("eve", stem, f"{stub}\n\n{code}".encode()))
+    assert (bool(result.key), result.points) == (True, 0)
+    return result
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_what_small_answers_unfold_to_is_not_multiplied(judge):
+    unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
+    result = of_stub(judge, "rope", unfolds)
+    said = [test.message for exercise in result.exercises for test in exercise.tests]
+    assert not {remote.TOO_LARGE, remote.TOO_LONG}.intersection(said)
+    assert "(30000, 1), but should be (3, 1, 6)" in "".join(said)
+
+
+AS_LISTS = """
+def nearest_by_cosine(query, vectors, top_k=5):
+    return torch.zeros(1, dtype=torch.int64).expand(2**22, *[1] * 15), torch.zeros(1)
+"""
+
+
+@needs_sandbox
+@pytest.mark.slow
+def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded(judge):
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes() + 300 * 10**6, hard))
+    try:
+        result = of_stub(judge, "skipgram", AS_LISTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert what_is_said(result) == remote.TOO_LARGE
+
+
+def test_what_no_memory_holds_is_not_compared_by_other_numbers():
+    assert telling_difference(torch.zeros(1).expand(2**44), torch.arange(5.0)) is None
+
+
+def test_a_module_longer_than_anybody_writes_is_not_taken_apart():
+    source = f"{SOLUTION}\n\ndef long():\n    {'[];' * (MAX_BYTES_TO_READ // 3)}\n".encode()
+    assert used_exercises(SOLUTION.encode(), "lookup", "TokenEmbedding")
+    assert used_exercises(source, "lookup", "TokenEmbedding") == ()
+
+
+def test_attacks_are_told_apart():
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 40
+    assert set(QUICK) <= {attack.name for attack in ATTACKS}
+
+
+# --- the wire -------------------------------------------------------------------------------
+
+
+def within(seconds: float):
+    """Return what tells how much of this time is left."""
+    end = time.monotonic() + seconds
+    return lambda: end - time.monotonic()
+
+
+def across(value):
+    """A value after it was sent and received."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        send(ours, value, within(60))
+        return receive(theirs, within(60))
+
+
+def same(a, b) -> bool:
+    """Whether two plain values are the same, to the last bit."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        if (a.dtype, a.shape, a.device) != (b.dtype, b.shape, b.device):
+            return False
+        if a.device.type == "meta":
+            return True
+        if not a.is_contiguous() and a.stride() != b.stride():
+            return False
+        return bits(a) == bits(b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return same(list(a.items()), list(b.items()))
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    if isinstance(a, complex):
+        return same([a.real, a.imag], [b.real, b.imag])
+    return a == b
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    row = tensor.reshape(-1).clone(memory_format=torch.contiguous_format)
+    return row.view(torch.uint8).numpy().tobytes()
+
+
+def any_tensor(chance: random.Random) -> torch.Tensor:
+    """Any dtype, any bits, up to four axes, some of them empty, transposed, expanded or cut."""
+    dtype = chance.choice(list(wire.DTYPES.values()))
+    shape = [chance.randrange(5) for _ in range(chance.randrange(5))]
+    if dtype == torch.bool:
+        tensor = torch.rand(shape) < 0.5
+    else:
+        memory = bytearray(chance.randbytes(math.prod(shape) * dtype.itemsize))
+        tensor = torch.frombuffer(memory, dtype=dtype) if memory else torch.empty(0, dtype=dtype)
+        tensor = tensor.reshape(shape)
+    kind = chance.randrange(6)
+    if kind == 0:
+        return tensor.to("meta")
+    if kind == 1:
+        return tensor.permute(chance.sample(range(tensor.dim()), tensor.dim()))
+    if kind == 2:
+        return tensor.unsqueeze(-1).expand(*shape, 3)
+    if kind == 3:
+        return tensor[..., ::2] if shape else tensor
+    return tensor
+
+
+def any_value(chance: random.Random, depth: int = 0):
+    """Any plain value."""
+    simple = (
+        lambda: None,
+        lambda: chance.random() < 0.5,
+        lambda: chance.randrange(-(2 ** chance.randrange(1, 2000)), 2**63 + 1),
+        lambda: struct.unpack("d", chance.randbytes(8))[0],
+        lambda: chance.choice([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324]),
+        lambda: complex(chance.choice([-0.0, math.nan, 1.5]), chance.gauss(0, 1)),
+        lambda: "".join(chr(chance.randrange(0xD800)) for _ in range(chance.randrange(9))),
+        lambda: chance.randbytes(chance.randrange(9)),
+        lambda: chance.choice(list(wire.DTYPES.values())),
+        lambda: any_tensor(chance),
+        lambda: any_tensor(chance),
+        lambda: Ref(chance.randrange(99), "Linear"),
+        lambda: GeneratorSeed(chance.randrange(2**62)),
+        lambda: Foreign("set"),
+    )
+    if depth > 3 or chance.random() < 0.6:
+        return chance.choice(simple)()
+    items = [any_value(chance, depth + 1) for _ in range(chance.randrange(4))]
+    keys = [chance.choice(["a", 1, (0, 1), b"k", 2.5, None]) for _ in items]
+    return chance.choice([items, tuple(items), dict(zip(keys, items, strict=True))])
+
+
+def test_every_plain_value_crosses_as_it_is():
+    chance = random.Random(1)
+    for _ in range(2000):
+        value = any_value(chance)
+        assert same(across(value), value), value
+
+
+PIECES = (
+    *("tensor", "meta", "dict", "tuple", "int", "bytes", "complex", "dtype", "ref"),
+    *("foreign", "generator", "float32", "bool", "result", "wrong", "student", "to do", ""),
+    *("nan", "-0x1", "\ud800", None, True, -1, 0, 1, 2, 3, 2**22, 2**31, 2**62, 2**64, 10**400),
+    *(0.5, -0.0, math.inf, math.nan, 1e308),
+)
+
+
+def any_json(chance: random.Random, depth: int = 0):
+    """Any JSON, more often than not something that looks like a message."""
+    if depth > 3 or chance.random() < 0.4:
+        return chance.choice(PIECES)
+    if chance.random() < 0.5:
+        return [any_json(chance, depth + 1) for _ in range(chance.randrange(4))]
+    kind = chance.choice([*wire.READERS, "tensor", "tensor", "no kind"])
+    likely = any_content(kind, chance, depth)
+    content = [
+        one if chance.random() < 0.9 else any_json(chance, depth + 1)
+        for one in likely[: len(likely) if chance.random() < 0.9 else chance.randrange(5)]
+    ]
+    if kind in ("int", "bytes", "dtype", "generator", "foreign") and content:
+        content = content[0]
+    another = {chance.choice(PIECES[:9]): 0} if chance.random() < 0.1 else {}
+    return {kind: content if chance.random() < 0.95 else any_json(chance, depth + 1), **another}
+
+
+def any_content(kind: str, chance: random.Random, depth: int) -> list:
+    """What an object of this kind holds, as a list, with numbers that are often impossible."""
+    sizes = [chance.choice([0, 1, 2, 3, -1, 2**22, 2**62]) for _ in range(chance.randrange(4))]
+    dtype, number = chance.choice(list(wire.DTYPES)), chance.choice([0, 1, 4, 8, 16, -1, 2**40])
+    if kind in ("tensor", "meta"):
+        return [dtype, sizes, chance.choice([sizes, None]), number][: 4 if kind == "tensor" else 2]
+    pairs = [[any_json(chance, depth + 1) for _ in range(2)] for _ in range(chance.randrange(3))]
+    return {
+        "dict": pairs,
+        "tuple": [item for pair in pairs for item in pair],
+        "int": [chance.choice(["ff", "-0x1", "f" * 2000])],
+        "complex": [0.5, number],
+        "dtype": [dtype],
+        "ref": [number, "SkipGram"],
+        "foreign": ["set"],
+    }.get(kind, [number])
+
+
+def mutated(message: bytes, chance: random.Random) -> bytes:
+    """A message with a few bytes changed, left out or doubled."""
+    data = bytearray(message)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(data) + 1)
+        data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+    return bytes(data)
+
+
+def is_plain(value) -> bool:
+    """Whether a value is of the listed types only, and of a bounded size."""
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    if type(value) is torch.Tensor:
+        return wire.n_elements(value.shape) <= wire.MAX_ELEMENTS
+    if type(value) is int:
+        return len(str(value)) < 4300
+    return value is None or type(value) in (
+        *(bool, float, complex, str, bytes, torch.dtype),
+        *(Ref, GeneratorSeed, Foreign),
+    )
+
+
+def read_or_refused(text: bytes, memory: bytes) -> bool:
+    """Whether it was read; what is read must be plain, and an answer must have its form."""
+    try:
+        value = loads(text, bytearray(memory))
+    except WireError:
+        return False
+    assert is_plain(value)
+    try:
+        kind, said = remote.checked_answer(value)
+    except WireError:
+        return True
+    if kind == "student":
+        assert len(said) == 3 and all(type(name) is str for name in said[0])
+    return True
+
+
+def test_whatever_json_arrives_is_plain_or_refused():
+    chance = random.Random(2)
+    read = 0
+    for _ in range(4_000):
+        value = any_json(chance)
+        if chance.random() < 0.3:
+            value = [chance.choice(PIECES[-24:]), value, chance.choice(["", value])]
+        read += read_or_refused(json.dumps(value).encode(), chance.randbytes(chance.randrange(40)))
+    assert read > 500  # not only the outermost layer was tried
+
+
+def test_whatever_bytes_arrive_are_plain_or_refused():
+    chance = random.Random(3)
+    read = 0
+    for _ in range(4_000):
+        message = dumps(["result", (any_value(chance), {0: any_value(chance)})])
+        length, _ = wire.HEADER.unpack(message[: wire.HEADER.size])
+        text, memory = message[8 : 8 + length], message[8 + length :]
+        if chance.random() < 0.8:
+            text = mutated(text, chance)
+        else:
+            memory = mutated(memory, chance)
+        read += read_or_refused(text, memory)
+    assert read > 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 10**5,
+        "[" * 300_000 + "]" * 300_000,
+        '{"tuple":[' * 20_000 + "]}" * 20_000,
+        '{"meta":["int8",[1099511627776,0]]}',
+        '{"meta":["int8",[4194305]]}',
+        '{"tensor":["int64",[4194304,4194304,0],null,0]}',
+        '{"tensor":["int8",[4194305],[0],1]}',
+        '{"tensor":["int8",[2,2],[1,-1],1]}',
+        '{"tensor":["int8",[2],[1],1]}',
+        '{"int":"' + "f" * 10**6 + '"}',
+        "1" * 4000,
+        "1" * 10**6,
+        json.dumps({"dict": [[n * (2**61 - 1), 0] for n in range(30_000)]}),
+        json.dumps({"dict": [[n, 0] for n in range(30_000)]}),
+        '{"dict":[[[1],2]]}',
+        '{"tensor":{"0":"int8","1":[],"2":[],"3":1}}',
+        '{"ref":[1,"A"],"tuple":[]}',
+        "{}",
+        b"\xff\xfe\xfa",
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_bomb_is_refused_at_once(text):
+    start = time.process_time()
+    with pytest.raises(WireError):
+        loads(text if isinstance(text, bytes) else text.encode(), bytearray(b"\1"))
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        10**5000,
+        torch.zeros(1).expand(2**40),
+        torch.zeros(2**40, 0),
+        torch.zeros(2**20, 2**20, 0),
+        "x" * wire.MAX_TEXT_BYTES,
+    ],
+    ids=["number", "expanded", "rows", "rows of rows", "text"],
+)
+def test_what_would_be_refused_is_not_even_sent(value):
+    with pytest.raises(WireError):
+        dumps([value])
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_nobody_reads(pair):
+    left = iter((0.1, 0.1, 0))  # then it is asked no more
+    with pytest.raises(ReceiveTimeout):
+        send(pair[0], bytes(10**7), lambda: next(left))
+
+
+def test_nobody_is_there(pair):
+    pair[1].close()
+    with pytest.raises(ConnectionClosed):
+        send(pair[0], 1, within(60))
+    with pytest.raises(ConnectionClosed):
+        receive(pair[0], within(60))
+
+
+def test_nobody_answers(pair):
+    with pytest.raises(ReceiveTimeout):
+        receive(pair[0], within(0.05))
+
+
+@pytest.mark.parametrize("lengths", [(2**32 - 1, 0), (0, 2**32 - 1), (wire.MAX_TEXT_BYTES + 1, 0)])
+def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
+    pair[1].sendall(struct.pack("!II", *lengths))
+    with pytest.raises(WireError):
+        receive(pair[0], within(60))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 5, "abc", (), (1,), [1, {}], (1, 2, 3), (1, []), {0: 1, 1: 2}, torch.zeros(2, 3)],
+    ids=str,
+)
+def test_a_call_is_answered_by_a_result_and_gradients_only(answer):
+    class Module:
+        def take(self, steps, deadline):
+            return answer
+
+    with pytest.raises(AssertionError, match="cannot be read"):
+        RemoteExecutor(Module()).call("lookup", (), {})

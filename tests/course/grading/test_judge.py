@@ -1,0 +1,604 @@
+"""The judge finds what a student's own run finds, on a module that it never runs itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from classes import needs_sandbox
+from hostile import CONNECTION, STUB
+from hostile import SOLUTION as LOOKUP
+
+from course.core.stubs import solution_of, stub_from
+from course.core.syllabus import Status, find_lesson, lessons
+from course.grading.judge import judge as judging
+from course.grading.judge.judge import MAX_OTHER_MESSAGE, Judge, RemoteExamination
+from course.grading.judge.unit import GradedResult, Unit, key_of
+from course.grading.sandbox import remote
+from course.grading.sandbox.remote import RemoteExecutor, RemoteModule
+from course.grading.sandbox.sandbox import ProcessLimits, SandboxError
+from course.testing.examine import Examination, Finding
+from course.testing.result import from_text, to_text
+
+PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
+
+pytestmark = [pytest.mark.slow, needs_sandbox]
+
+each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+ROPE = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+ALL = find_lesson("rope").points
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge(limits=ProcessLimits(cpu_seconds=20)) as judge:
+        yield judge
+
+
+@pytest.fixture
+def graded(judge):
+    """Grades a text as somebody's rope.py."""
+    return lambda source: judge.grade(Unit("ann", "rope", source.encode("utf-8")))
+
+
+def exercise(result, name):
+    return next(one for one in result.exercises if one.name == name)
+
+
+def with_body(name: str, body: str) -> str:
+    """The solution with another body for one function, appended so that it wins."""
+    return f"{ROPE}\n\ndef {name}(*args, **kwargs):\n    {body}\n"
+
+
+@each_lesson
+def test_the_solution_earns_everything(judge, lesson):
+    result = judge.grade(Unit("ann", lesson.stem, solution_of(lesson.stem).encode()))
+    wrong = [test.message for one in result.exercises for test in one.tests if test.message]
+    assert wrong == []
+    assert result.points == lesson.points
+    assert {one.status for one in result.exercises} == {PASSED}
+
+
+@each_lesson
+def test_a_stub_earns_nothing_and_is_to_do(judge, lesson):
+    stub = stub_from(lesson.module("solutions").read_text(encoding="utf-8"), lesson.stem)
+    result = judge.grade(Unit("ann", lesson.stem, stub.encode("utf-8")))
+    assert result.points == 0
+    assert {one.status for one in result.exercises} == {TO_DO}
+
+
+def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
+    result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
+    assert result.points == ALL - exercise(result, "rotate_half").worth
+    wrong = exercise(result, "rotate_half")
+    assert wrong.status == WRONG
+    assert "turns backwards" in wrong.advice
+    assert "called  rotate_half(" in wrong.first_wrong.message
+
+
+APPLY_ROPE = ROPE[ROPE.index("def apply_rope") : ROPE.index("class RotaryEmbedding")]
+
+
+def with_apply_rope(definition: str) -> str:
+    """The stub, but for one exercise."""
+    stub = stub_from(ROPE, "rope")
+    start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
+    return stub[:start] + definition + stub[end:]
+
+
+def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
+    result = graded(with_apply_rope(APPLY_ROPE))
+    assert [one.name for one in result.exercises if one.status == PASSED] == ["apply_rope"]
+
+
+def test_what_is_lent_for_one_exercise_helps_no_other(graded):
+    thief = f"""
+stolen = []
+def rotate_half(x):
+    if stolen:
+        return stolen[0](x)
+    raise NotImplementedError("TODO rope.rotate_half")
+{APPLY_ROPE.replace("    return", "    stolen.append(rotate_half)" + chr(10) + "    return", 1)}
+"""
+    result = graded(with_apply_rope(thief))
+    assert exercise(result, "rotate_half").points == 0
+
+
+FORGES_TO_DO = """
+import sys
+
+
+def forge(actor, verb, *rest, honestly=sys.modules["course.grading.sandbox.worker"]._answer):
+    forge.next_lesson |= verb == "load"
+    forges = forge.next_lesson and verb == "call"
+    return ["to do", "rope.rotate_half"] if forges else honestly(actor, verb, *rest)
+
+
+forge.next_lesson = False
+sys.modules["course.grading.sandbox.worker"]._answer = forge
+"""
+
+
+RUNS_ANOTHER_TEXT = """
+import sys
+
+def run(source, path, run_module=sys.modules["course.grading.sandbox.worker"].run_module):
+    return run_module({rope!r} if path.stem == "rope" else source, path)
+
+sys.modules["course.grading.sandbox.worker"].run_module = run
+"""
+
+
+def test_what_one_lesson_leaves_behind_helps_no_other(judge):
+    stub = f"{stub_from(ROPE, 'rope')}\n# ann's\n".encode()
+    source = f"{LOOKUP}{RUNS_ANOTHER_TEXT.format(rope=ROPE.encode())}".encode()
+    first = judge.grade(Unit("ann", "lookup", source))
+    assert first.points == first.worth
+    assert judge.grade(Unit("ann", "rope", stub)).points == 0
+
+
+def test_a_text_fares_as_well_wherever_it_runs(judge):
+    """Eve hands in what bob will hand in, and would see to it that it fares badly."""
+    text = f"{ROPE}\n# TODO rope.rotate_half\n"
+    judge.grade(Unit("eve", "lookup", f"{FORGES_TO_DO}{LOOKUP}".encode()))
+    for name in ("eve", "bob"):
+        result = judge.grade(Unit(name, "rope", text.encode()))
+        assert result.points == result.worth
+
+
+def test_what_cannot_be_diagnosed_is_graded_all_the_same(judge, monkeypatch):
+    """Otherwise a student could leave a lesson out of the totals, by values that are odd enough."""
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(judging, "diagnose", fail)
+    source = f"{LOOKUP}\n\ndef lookup(weight, ids):\n    return None\n".encode()
+    result = judge.grade(Unit("eve", "lookup", source))
+    assert (bool(result.key), result.trouble) == (True, "")
+    assert 0 < result.points < result.worth
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("'TODO rope.rotate_half'", f"0x{'f' * 5000}"), ("'TODO \\ud800'", "''"), ("0", "b'TODO'")],
+    ids=["long number", "half character", "bytes"],
+)
+def test_whatever_a_stub_says_is_graded(graded, first, last):
+    body = (
+        f"if 1:\n        raise NotImplementedError({first})\n    raise NotImplementedError({last})"
+    )
+    result = graded(with_body("rotate_half", body))
+    assert (result.trouble, result.points) == ("", result.worth - 2)
+    assert exercise(result, "rotate_half").points == 0
+
+
+def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
+    monkeypatch.setattr("course.grading.judge.judge.SECONDS_PER_EXERCISE", 6)
+    slow = with_body("rotate_half", "import time; time.sleep(2); return rotated(*args)")
+    source = f"{slow}\n{ROPE[ROPE.index('def rotate_half') :].replace('rotate_half', 'rotated', 1)}"
+    result = judge.grade(Unit("ann", "rope", f"{source}\n{slow[len(ROPE) :]}".encode()))
+    assert result.trouble == ""
+    assert result.points == ALL - exercise(result, "rotate_half").worth
+    assert "take too long together" in exercise(result, "rotate_half").first_wrong.message
+
+
+def test_long_messages_of_many_tests_are_cut(graded):
+    """Of one test the whole is shown; 50 MB for all tests of a student would help nobody."""
+    result = graded(with_body("rotate_half", "raise ValueError('\U0001d400' * 3_000)"))
+    told = sorted(len(test.message) for test in exercise(result, "rotate_half").tests)
+    assert told[-1] > 3_000
+    assert told[-2] == MAX_OTHER_MESSAGE
+
+
+FORGES_NO_GRADIENTS = """
+import sys
+
+Executor = sys.modules["course.testing.executor"].Executor
+
+def call(self, target, args, kwargs, upstream=None, honestly=Executor.call, **others):
+    returned, gradients = honestly(self, target, args, kwargs, upstream=upstream, **others)
+    return returned, {}
+
+Executor.call = call
+"""
+
+
+def test_gradients_that_do_not_come_are_missed(judge):
+    lesson = find_lesson("learned")
+    source = f"{lesson.module('solutions').read_text(encoding='utf-8')}{FORGES_NO_GRADIENTS}"
+    result = judge.grade(Unit("eve", "learned", source.encode()))
+    asked = ("LearnedPositionalEmbedding", "GPTEmbedding", "scalar_embedding")
+    assert [exercise(result, name).points for name in asked] == [0, 0, 0]
+
+
+def test_no_time_goes_into_a_result_of_the_wrong_shape(graded):
+    body = "return torch.zeros(48_000, 87, dtype=torch.int8)"  # times itself, this takes minutes
+    start = time.process_time()
+    result = graded(with_body("apply_rope", body))
+    assert exercise(result, "apply_rope").points == 0
+    assert time.process_time() - start < 20
+
+
+HONEST = {
+    "without compiler and temporary files": (
+        f"import tempfile\n\ntempfile.gettempdir()\n{ROPE}\n\n"
+        "rotate_half = torch.compile(rotate_half, fullgraph=True)\n"
+    ),
+    "with Matplotlib, which wants a folder to write to": (
+        f"import matplotlib.pyplot as plt\n{ROPE}"
+    ),
+    "with its own threads, and an optimizer": (
+        "import torch\n\ntorch.set_num_threads(8)\n"
+        "layer = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)\n"
+        "layer(torch.rand(99, 50, 16)).square().mean().backward()\n"
+        f"torch.optim.AdamW(layer.parameters()).step()\n{ROPE}"
+    ),
+    "with a print": with_body(
+        "rotate_half",
+        "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("source", HONEST.values(), ids=HONEST)
+def test_what_honest_modules_do_costs_nothing(graded, source):
+    result = graded(source)
+    assert (result.trouble, result.points) == ("", ALL)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def (", "invalid syntax, line 1”\n  |   exercises/rope.py:1: def ("),
+        ("import nowhere", "imports nowhere, "),
+        ("1 / 0", "ZeroDivisionError: division by zero”\n  |   exercises/rope.py:1: 1 / 0"),
+        ("raise SystemExit", "sys.exit"),
+    ],
+)
+def test_a_module_that_does_not_load_is_one_sentence(graded, golden, source, sentence):
+    result = graded(source)
+    assert sentence in result.trouble
+    golden("modules that the grader cannot load", {source: result.trouble})
+    assert result.points == 0
+    assert {one.status for one in result.exercises} == {NOT_RUN}
+
+
+def test_nothing_handed_in_is_a_sentence(judge, golden):
+    result = judge.grade(Unit("ann", "rope", None))
+    assert "rope.py" in result.trouble
+    golden("modules that the grader cannot load", {"nothing": result.trouble})
+    assert result.points == 0
+
+
+def test_what_cannot_be_graded_earns_nothing_and_was_handed_in(judge):
+    unit = Unit("ann", "rope", None, refused="is larger than 1 MB")
+    result = judge.grade(unit)
+    assert (result.points, result.trouble) == (0, "rope.py is larger than 1 MB.")
+    assert result.key
+    assert result.handed_in
+    assert key_of(unit, 0) != key_of(replace(unit, refused=""), 0)
+
+
+def test_what_the_grader_could_not_read_is_not_graded(judge):
+    unit = Unit("ann", "rope", None, unread="The grader could not read rope.py.")
+    result = judge.grade(unit)
+    assert (result.key, result.trouble) == ("", unit.unread)
+    assert result.handed_in
+    nothing = replace(unit, unread="")
+    assert key_of(unit, 0) != key_of(nothing, 0), "an older result, of nothing, is not taken"
+
+
+def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
+    cases = judge.cases["rope"]
+    short = [replace(case, seconds=1) for case in cases["interleaved_to_half"]]
+    monkeypatch.setitem(cases, "interleaved_to_half", short)
+    result = graded(with_body("interleaved_to_half", "while True: pass"))
+    tests = exercise(result, "interleaved_to_half").tests
+    assert tests[0].status == WRONG
+    assert {test.status for test in tests[1:]} == {NOT_RUN}
+    assert result.points == ALL - exercise(result, "interleaved_to_half").worth
+
+
+# --- what is graded once --------------------------------------------------------------------
+
+TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)").encode()
+"""Wrong in `rotate_half`, in nothing else."""
+CRASHES = with_body("rotate_half", "import ctypes; ctypes.string_at(0)").encode()
+
+
+@pytest.fixture
+def spawned(judge, monkeypatch) -> list:
+    """The workers that are started for the judge."""
+    workers, spawn = [], judge.fork_server.spawn
+    monkeypatch.setattr(judge.fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    return workers
+
+
+def test_the_same_text_is_graded_once(judge, spawned):
+    ann, bob = (Unit(name, "rope", TURNED) for name in ("ann", "bob"))
+    first = judge.grade(ann)
+    spawned.clear()
+    second = judge.grade(bob)
+    assert spawned == []
+    assert second == replace(first, student="bob", seconds=second.seconds)
+
+
+def test_a_text_that_was_stopped_is_graded_again(judge, spawned):
+    judge.grade(Unit("ann", "rope", CRASHES))
+    spawned.clear()
+    judge.grade(Unit("ann", "rope", CRASHES))
+    assert spawned
+
+
+def test_the_same_text_in_another_lesson_is_another_unit(judge):
+    results = [judge.grade(Unit("ann", one, TURNED)) for one in ("rope", "lookup")]
+    assert results[0].points > 0 == results[1].points
+
+
+def test_a_judge_forgets_results_when_it_has_many(judge, spawned, monkeypatch):
+    monkeypatch.setattr("course.grading.judge.judge.MAX_RESULTS", 1)
+    units = [Unit("ann", "rope", TURNED + b"#" * length) for length in (1, 2, 1)]
+    for unit in units:
+        judge.grade(unit)
+    assert len(spawned) == len(units)
+
+
+def test_a_stub_of_any_depth_is_to_do(graded):
+    text = "'TODO rope.rotate_half'" + " + ''" * 900
+    result = graded(f"{ROPE}\n\ndef rotate_half(x):\n    raise NotImplementedError({text})\n")
+    assert (result.trouble, result.points) == ("", ALL - exercise(result, "rotate_half").worth)
+
+
+def test_a_line_of_the_student_is_shown(graded):
+    result = graded(with_body("rotate_half", "return args[0].chunk(2, dim=7)"))
+    message = exercise(result, "rotate_half").first_wrong.message
+    assert "IndexError: Dimension out of range" in message
+    assert "return args[0].chunk(2, dim=7)" in message
+
+
+def test_the_same_seed_gives_the_same_result_and_another_one_other_inputs(judge):
+    source = with_body("rotate_half", "return args[0] * 0.5").encode("utf-8")
+    first, again = (judge.grade(Unit("ann", "rope", source)) for _ in range(2))
+    assert (first.exercises, first.key) == (again.exercises, again.key)
+    with Judge(seed=1, fork_server=judge.fork_server.shared) as other:
+        changed = other.grade(Unit("ann", "rope", source))
+    assert changed.points == first.points
+    assert changed.exercises != first.exercises
+
+
+def test_a_result_survives_its_file(graded):
+    result = graded(ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
+    assert from_text(to_text(result), GradedResult) == result
+    for broken in ("", "{}", "[]", "null", to_text(result)[:-20]):
+        with pytest.raises(ValueError):
+            from_text(broken)
+
+
+def test_a_key_changes_with_whatever_decides():
+    units = [Unit("ann", "rope", source) for source in (b"", b"1", None, b"none")]
+    keys = {key_of(unit, seed) for unit in units for seed in (0, 1)}
+    assert len(keys) == 8
+    assert key_of(Unit("bob", "rope", b"1"), 0) == key_of(units[1], 0)
+
+
+USUAL = b"""
+import sys
+
+import torch
+from torch import nn
+
+before = set(sys.modules)
+
+
+def usual(x):
+    layer = nn.Linear(2, 2)
+    layer(x).square().mean().backward()
+    torch.optim.Adam(layer.parameters(), lr=0.1).step()
+    (torch.empty(2, 2, device="meta") + 1).softmax(dim=1)
+    return sorted(set(sys.modules) - before)
+"""
+
+
+def test_a_worker_imports_nothing_for_what_is_usual(judge):
+    """An optimizer alone would take a second in each worker."""
+    module = RemoteModule(judge.fork_server, USUAL, "exercises/rope.py")
+    try:
+        imported, _ = RemoteExecutor(module).call("usual", (torch.ones(1, 2),), {})
+    finally:
+        module.end()
+    assert imported == []
+
+
+# --- what is lent ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lesson", "name", "body"),
+    [
+        ("lookup", "one_hot_lookup", "return lookup(weight, ids)"),
+        (
+            "permutation",
+            "causal_toy_attention",
+            "parts = [toy_attention(x[:, : t + 1])[:, -1:] for t in range(x.shape[1])]\n"
+            "    return torch.cat(parts, dim=1)",
+        ),
+        ("rope", "apply_rope", "return RotaryEmbedding(len(cos), x.shape[-1])(x)"),
+    ],
+)
+def test_calling_what_is_still_to_do_earns_nothing(judge, lesson, name, body):
+    """Nothing is lent to an exercise but what its own reference calls."""
+    stub = stub_from(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"), lesson)
+    raises = f'    raise NotImplementedError("TODO {lesson}.{name}")'
+    assert raises in stub
+    result = judge.grade(Unit("ann", lesson, stub.replace(raises, f"    {body}").encode()))
+    assert (result.trouble, result.points) == ("", 0)
+
+
+# --- what a worker says ---------------------------------------------------------------------
+
+CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
+QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ("'wrong', CLAIM", f"its process says: {QUOTED}"),
+        ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
+        ("'to do', CLAIM", "its process says: “was graded by hand"),
+    ],
+)
+def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
+    result = graded(f"{CONNECTION}CLAIM = '{CLAIM}'\nsay({answer})\nposix._exit(0)")
+    assert sentence in result.trouble
+    assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
+
+
+@pytest.mark.parametrize("answer", ["'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"])
+def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
+    body = f"CLAIM = '{CLAIM}'\n    say({answer})\n    posix._exit(0)"
+    result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
+    said = exercise(result, "rotate_half").first_wrong.message
+    assert "Please" not in [line.strip()[:6] for line in said.split("\n")]
+    assert said.startswith(("rotate_half was refused", "rotate_half raised Exception"))
+
+
+# --- failures of the machine ----------------------------------------------------------------
+
+
+def killed_by_the_system(judge, monkeypatch, n_times: int) -> None:
+    """Let the next workers be killed from outside as soon as they are there."""
+    spawn, left = judge.fork_server.spawn, iter(range(n_times))
+
+    def spawn_and_kill():
+        worker = spawn()
+        if next(left, None) is not None:
+            os.kill(worker[0], signal.SIGKILL)
+        return worker
+
+    monkeypatch.setattr(judge.fork_server, "spawn", spawn_and_kill)
+
+
+def test_a_worker_that_the_system_killed_is_replaced_once(judge, monkeypatch):
+    killed_by_the_system(judge, monkeypatch, 1)
+    result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed once\n".encode()))
+    assert (result.trouble, result.points) == ("", ALL)
+
+
+def test_a_worker_that_the_system_killed_twice_is_no_zero(judge, monkeypatch):
+    killed_by_the_system(judge, monkeypatch, 2)
+    unit = Unit("ann", "rope", f"{ROPE}\n# killed twice\n".encode())
+    result = judge.grade(unit)
+    assert result.key == ""
+    assert "killed by the system" in result.trouble
+    assert judge.grade(unit).points == ALL  # and nothing of that is remembered
+
+
+def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch):
+    workers, left = [], iter(range(2))
+    spawn, send = judge.fork_server.spawn, remote.send_message
+
+    def send_and_kill(connection, request, seconds_left):
+        if next(left, None) is None:
+            os.kill(workers[-1][0], signal.SIGKILL)
+        send(connection, request, seconds_left)
+
+    monkeypatch.setattr(judge.fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
+    monkeypatch.setattr(remote, "send_message", send_and_kill)
+    result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed later\n".encode()))
+    assert (result.key, result.points, len(workers)) == ("", 0, 2)
+    assert "killed by the system" in result.trouble
+
+
+@pytest.mark.parametrize("message", ["can't allocate memory: you tried 8 bytes", "std::bad_alloc"])
+def test_a_judge_without_memory_stops_a_test(judge, monkeypatch, message):
+    """PyTorch has its own errors for it, which look like any other."""
+    error = RuntimeError(message)
+    unit = Unit("ann", "rope", f"{ROPE}\n# {message}\n".encode())
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Examination, "attempt", lambda _, case, lent=(): Finding(case, WRONG, error, "wrong")
+        )
+        result = judge.grade(unit)
+        assert (result.points, result.trouble) == (0, "")
+    assert judge.grade(unit).points == ALL  # and nothing of that is remembered
+
+
+def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch):
+    with Judge() as judge:
+        spawn, spawned = judge.fork_server.spawn, []
+
+        def spawn_once():
+            if spawned:
+                judge.fork_server.process.kill()
+                judge.fork_server.process.wait()
+            spawned.append(True)
+            return spawn()
+
+        monkeypatch.setattr(judge.fork_server, "spawn", spawn_once)
+        with pytest.raises(SandboxError):
+            judge.grade(Unit("ann", "rope", CRASHES))
+
+
+def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
+    """A test that may take 3 s takes 2.5 s of a processor that three others want as well."""
+    processors = os.sched_getaffinity(0)
+    one = {min(processors)}
+    hogs = []
+    try:
+        os.sched_setaffinity(0, one)
+        body = (
+            "import time; end = time.process_time() + 2.5\n"
+            "    while time.process_time() < end: pass\n    return args[0].new_tensor([-2.0, 1.0])"
+        )
+        source = with_body("rotate_half", body).encode()
+        with Judge() as judge:
+            case = replace(judge.cases["rope"]["rotate_half"][0], seconds=3)
+            monkeypatch.setitem(judge.cases["rope"], "rotate_half", [case])
+            spin = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+            hogs = [subprocess.Popen(spin, stdout=subprocess.PIPE) for _ in range(3)]
+            for hog in hogs:
+                hog.stdout.readline()  # it has begun
+            start = time.monotonic()
+            module = remote.RemoteModule(judge.fork_server, source, "exercises/rope.py")
+            module.load()
+            finding = RemoteExamination(module, source, seed=0).run(case)
+            module.end()
+        assert time.monotonic() - start > 3
+        assert "did not come" not in finding.text
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.communicate()
+        os.sched_setaffinity(0, processors)
+
+
+# --- what no exercise needs -----------------------------------------------------------------
+
+REFUSED = {
+    "starts a process": "import subprocess\nsubprocess.run(['true'])",
+    "connects": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
+    "writes a file": "open('/tmp/found', 'w')",
+    "removes files": "import shutil\nshutil.rmtree('/tmp')",
+    "sends a signal": "import os\nos.kill(os.getppid(), 9)",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("when", ["at import", "in a call"])
+def test_a_refusal_says_what_the_sandbox_refuses(judge, name, when):
+    code = REFUSED[name]
+    if when == "in a call":
+        code = "def lookup(weight, ids):\n" + textwrap.indent(code, "    ")
+    result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{code}\n".encode()))
+    said = result.trouble or result.exercises[0].first_wrong.message
+    first, *others = said.split("\n")
+    assert "PermissionError: " in first
+    assert "not let code change files, run programs, use the network or send signals" in first
+    assert others[-1].endswith(code.split("\n")[-1].strip())

@@ -1,0 +1,405 @@
+"""An export of an LMS comes back with the points filled in, and every other byte as it was."""
+
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from classes import STUB, needs_sandbox, write_class
+from click.testing import CliRunner
+
+from course.cli.grade import grade
+from course.core.syllabus import Status, find_lesson
+from course.grading.grades import grades_of
+from course.grading.judge.unit import Unit, not_graded
+from course.grading.lms.canvas import read_canvas
+from course.grading.lms.export import columns_named, filled_in, find_people
+from course.grading.lms.moodle import read_moodle
+from course.grading.lms.table import ExportError, Table
+from course.grading.submissions import Submission
+from course.testing.result import TestResult
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+ROPE = find_lesson("rope")
+
+
+def result(student, share=1.0, stem="rope", **facts):
+    """A result with about this share of the points: the first exercises passed."""
+    lesson, exercises, earned = find_lesson(stem), [], 0
+    for one in not_graded(Unit(student, stem, b""), "").exercises:
+        passes = earned + one.worth <= share * lesson.points
+        earned += one.worth * passes
+        test = TestResult("test", Status.PASSED if passes else Status.WRONG, "no")
+        exercises.append(replace(one, tests=(test,), n_tests=1))
+    return replace(
+        not_graded(Unit(student, stem, b""), ""), exercises=tuple(exercises), key="k", **facts
+    )
+
+
+HALF = result("jane", 0.5).points / ROPE.points
+
+
+def submission(student, canvas="", moodle=""):
+    return Submission(student, {}, (), canvas_id=canvas, moodle_id=moodle)
+
+
+def fill_in(lms, data, results, submissions, columns=()):
+    """Fill in an export; the notes include who was not found."""
+    titles, table = columns_named(columns), Table("export.csv", data)
+    graded = [find_lesson(stem) for stem in dict.fromkeys(one.lesson for one in results)]
+    canvas = lms == "canvas"
+    export = read_canvas(table, titles) if canvas else read_moodle(table, titles, graded)
+    rows, strangers, unclear = find_people(export, submissions)
+    filled, notes = filled_in(export, rows, grades_of(results, submissions, now=datetime.now(UTC)))
+    return filled, [*notes, *strangers, *(f"unclear: {one}" for one in unclear)]
+
+
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,RoPE (90121),"Essay, ""free"" (90122)",Final Score
+,,,,,Manual Posting,,
+    Points Possible,,,,,<max>,10.0,(read only)
+"Doe, Jane",4711,S1,jane@x.org,A and B,<jane>,7.5,88.1
+"Żółć, Łukasz",4712,,lz,A,<lz>,"two
+lines, and ""quotes"" too",
+"Roe, Bob",4713,S3,bob,B,<bob>,,0
+"Student, Test",4799,,,A,,,
+"""
+MOODLE = """\
+Identifier,Full name,Email address,Status,Grade,Maximum grade,Grade can be changed,\
+Last modified (submission),Feedback comments
+Participant 501,Jane Doe,jane@x.org,Submitted for grading,<jane>,<max>,Yes,\
+"Tuesday, 6 October 2026, 2:14 PM",
+Participant 502,Łukasz Żółć,lz@x.org,No submission,<lz>,<max>,Yes,-,"a comment
+of two lines, with ; and ""quotes"" too"
+Participant 503,Bob Roe,bob@x.org,No submission,<bob>,<max>,No,-,
+"""
+GERMAN = """\
+ID;Vollständiger Name;E-Mail-Adresse;Status;Bewertung;Höchste Bewertung;\
+Bewertung kann geändert werden;Zuletzt geändert (Abgabe);Feedback als Kommentar
+Teilnehmer/in501;Jane Doe;jane@x.org;Zur Bewertung abgegeben;<jane>;<max>;Ja;\
+Dienstag, 6. Oktober 2026, 14:14;
+Teilnehmer/in502;Łukasz Żółć;lz@x.org;Keine Abgabe;<lz>;<max>;Ja;-;"gut; sehr
+gut"
+Teilnehmer/in503;Bob Roe;bob@x.org;Keine Abgabe;<bob>;<max>;Nein;-;
+"""
+FRENCH = """\
+Identifiant,Nom complet,Adresse de courriel,Statut,Note,Note maximale,La note peut être modifiée
+Participant 501,Jane Doe,jane@x.org,Remis pour évaluation,<jane>,<max>,Oui
+Participant 502,Łukasz Żółć,lz@x.org,Aucun travail remis,<lz>,<max>,Oui
+Participant 503,Bob Roe,bob@x.org,Aucun travail remis,<bob>,<max>,Non
+"""
+JAPANESE = """\
+識別子,フルネーム,メールアドレス,ステータス,評点,最大評点,評点変更可
+参加者 501,Jane Doe,jane@x.org,評定のために提出済み,<jane>,<max>,はい
+参加者 502,Łukasz Żółć,lz@x.org,未提出,<lz>,<max>,はい
+参加者 503,Bob Roe,bob@x.org,未提出,<bob>,<max>,いいえ
+"""
+GRADEBOOK = """\
+"First name","Last name","ID number","Email address","Assignment: RoPE (Real)","Course total (Real)"
+"Jane","Doe","S1","jane@x.org","<jane>","50.00"
+"Łukasz","Żółć","","lz@x.org","<lz>","50.00"
+"Bob","Roe","S3","bob@x.org","<bob>","50.00"
+"""
+
+
+def separated(text, delimiter):
+    """Put another delimiter for the commas that are in no quotes."""
+    return re.sub(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', delimiter, text)
+
+
+class Case(NamedTuple):
+    """An export, and the cells of three students before and after.
+
+    Jane handed in half, by the LMS's number; Łukasz everything, by his name; Bob nothing.
+    """
+
+    lms: str
+    text: str
+    maximum: str
+    before: tuple[str, str, str]
+    after: tuple[str, str]
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+    columns: tuple[str, ...] = ()
+
+
+C, D = ("rope=RoPE (90121)",), ("rope=Assignment: RoPE (Real)",)
+AT_50, AT_100 = (f"{HALF * most:.2f}".rstrip("0").rstrip(".") for most in (50, 100))
+HALF_OF_ALL = f"{HALF * ROPE.points:g}"
+GERMAN_HALF = AT_50.replace(".", ",")
+CASES = {
+    "Canvas": Case("canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), columns=C),
+    "Canvas, numbers before": Case(
+        "canvas", CANVAS, "50", ("1", "2", "3"), (AT_50, "50"), columns=C
+    ),
+    "Canvas, excused": Case("canvas", CANVAS, "50.0", ("EX", "", "EX"), ("EX", "50"), columns=C),
+    "Canvas, BOM and CRLF": Case(
+        "canvas", CANVAS, "50.0", ("", "9.0", ""), (AT_50, "50"), "utf-8-sig", "\r\n", C
+    ),
+    "Canvas, CR": Case(
+        "canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), line_end="\r", columns=C
+    ),
+    "Canvas, UTF-16": Case(
+        "canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), "utf-16", "\r\n", C
+    ),
+    "Canvas, semicolons and decimal commas": Case(
+        "canvas",
+        separated(CANVAS, ";"),
+        "50,0",
+        ("", "12,5", "7,0"),
+        (GERMAN_HALF, "50"),
+        columns=C,
+    ),
+    "Canvas, tabs": Case(
+        "canvas", separated(CANVAS, "\t"), "50.0", ("", "", ""), (AT_50, "50"), columns=C
+    ),
+    "Moodle": Case("moodle", MOODLE, "100.00", ("", "", ""), (AT_100, "100")),
+    "Moodle, locked": Case(
+        "moodle", MOODLE.replace("Yes", "No", 1), "100.00", ("4.00", "", ""), ("4.00", "100")
+    ),
+    "Moodle, dashes and CRLF": Case(
+        "moodle", MOODLE, "50.00", ("-", "-", "-"), (AT_50, "50"), "utf-8-sig", "\r\n"
+    ),
+    "Moodle, the column named": Case(
+        "moodle", MOODLE, "50.00", ("", "", ""), (AT_50, "50"), columns=("5=Grade",)
+    ),
+    "Moodle, an empty column and all grades the same": Case(
+        "moodle",
+        MOODLE.replace("Grade,", "Group,Grade,", 1).replace("<", ",<").replace(",,<max>", ",<max>"),
+        "50.00",
+        ("9.00", "9.00", "9.00"),
+        (AT_50, "50"),
+    ),
+    "Moodle in German": Case("moodle", GERMAN, "50,00", ("", "12,50", ""), (GERMAN_HALF, "50")),
+    "Moodle in German, Latin-1": Case(
+        "moodle",
+        GERMAN.replace("Łukasz Żółć", "Zoë"),
+        "50,00",
+        ("", "", ""),
+        (GERMAN_HALF, "50"),
+        "latin-1",
+    ),
+    "Moodle in French": Case(
+        "moodle", FRENCH, '"50,00"', ("", '"12,50"', ""), (f'"{GERMAN_HALF}"', '"50"')
+    ),
+    "Moodle in Japanese": Case("moodle", JAPANESE, "50.00", ("", "", ""), (AT_50, "50")),
+    "Moodle's gradebook": Case(
+        "moodle", GRADEBOOK, "", ("-", "-", "-"), (HALF_OF_ALL, str(ROPE.points)), columns=D
+    ),
+}
+
+
+def written(case, jane, lz, bob):
+    text = case.text.replace("<max>", case.maximum)
+    for name, cell in (("jane", jane), ("lz", lz), ("bob", bob)):
+        text = text.replace(f"<{name}>", cell)
+    return text.replace("\n", case.line_end).encode(case.encoding)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_points_are_filled_in_and_all_other_bytes_stay(name):
+    case = CASES[name]
+    before, after = written(case, *case.before), written(case, *case.after, case.before[2])
+    lz = "Zoë" if "Zoë" in case.text else "Łukasz Żółć"
+    submissions = [submission("Jane Doe", "4711", "501"), submission(lz)]
+    if case.text == GRADEBOOK:
+        submissions[0] = submission("Jane Doe", moodle="777")  # of an assignment, not of the course
+    results = [result("Jane Doe", 0.5), result(lz)]
+    filled, notes = fill_in(case.lms, before, results, submissions, case.columns)
+    assert filled == after
+    assert lz not in notes and "Jane Doe" not in notes
+    again, _ = fill_in(case.lms, filled, results, submissions, case.columns)
+    assert again == filled
+
+
+def test_only_what_was_handed_in_and_graded_is_filled_in():
+    case = CASES["Canvas, numbers before"]
+    results = [
+        replace(result("jane"), trouble="rope.py was not handed in."),
+        replace(result("lz"), key="", trouble="The worker was killed."),
+        result("bob", stem="lookup"),
+    ]
+    submissions = [submission("jane", "4711"), submission("lz", "4712"), submission("bob", "4713")]
+    before = written(case, *case.before)
+    filled, _ = fill_in("canvas", before, results, submissions, C)
+    assert filled == before
+
+
+def test_two_lessons_have_their_columns():
+    text = "Student,ID,A,B\nPoints Possible,,10,20\njane,1,,\n"
+    results = [result("jane", stem="lookup"), result("jane", 0.5)]
+    own = [submission("jane", "1")]
+    filled, _ = fill_in("canvas", text.encode(), results, own, ("lookup=A", "rope=B"))
+    assert filled.decode() == f"Student,ID,A,B\nPoints Possible,,10,20\njane,1,10,{HALF * 20:g}\n"
+
+
+@pytest.mark.parametrize(
+    ("student", "is_found"),
+    [
+        ({"student": "anything", "canvas": "4711"}, True),
+        ({"student": "doejane", "canvas": "4798"}, False),  # Canvas knows that it is another
+        ({"student": "doejane"}, True),
+        ({"student": "Jane Doe"}, True),
+        ({"student": "S1"}, True),
+        ({"student": "jane"}, True),  # the login without the domain
+        ({"student": "A and B"}, False),
+        ({"student": "mallory"}, False),
+    ],
+)
+def test_students_are_found_by_number_else_by_a_name(student, is_found):
+    before = written(CASES["Canvas"], "", "", "")
+    own = submission(**student)
+    filled, notes = fill_in("canvas", before, [result(own.student)], [own], C)
+    assert (filled != before) == is_found
+    assert (own.student in notes) != is_found
+
+
+def test_a_name_that_two_have_finds_nobody():
+    text = 'Student,ID,A\nPoints Possible,,10\n"Wu, An",1,\n"Wu, An",2,\n'
+    _, notes = fill_in("canvas", text.encode(), [result("wuan")], [submission("wuan")], ["rope=A"])
+    assert "unclear: wuan" in notes
+    text = "First name,Last name,A\nAn,Wu,\n"
+    own = [submission("An Wu~7", moodle="7"), submission("An Wu~8", moodle="8")]
+    filled, notes = fill_in("moodle", text.encode(), [result("An Wu~7")], own, ["rope=A"])
+    assert filled == text.encode() and {"unclear: An Wu~7", "unclear: An Wu~8"} <= set(notes)
+    filled, _ = fill_in("moodle", text.encode(), [result("An Wu~7")], own[:1], ["rope=A"])
+    assert filled != text.encode()
+
+
+def test_a_name_that_is_the_number_of_another_finds_nobody():
+    text = "Student,ID,SIS User ID,A\nPoints Possible,,,10\nDoe,1,2,\nRoe,2,3,\n"
+    own = [submission("2"), submission("3")]
+    filled, notes = fill_in("canvas", text.encode(), [result("2"), result("3")], own, ["rope=A"])
+    assert filled.decode() == text.replace("3,\n", "3,10\n") and "unclear: 2" in notes
+
+
+def test_what_is_locked_is_told_for_each_lesson():
+    text = "Student,ID,A,B\nPoints Possible,,10,10\nDoe,1,EX,\nRoe,2,,EX\n"
+    results = [result(one, stem=stem) for one in ("Doe", "Roe") for stem in ("rope", "lookup")]
+    own = [submission("Doe"), submission("Roe")]
+    _, notes = fill_in("canvas", text.encode(), results, own, ["rope=A", "lookup=B"])
+    assert "export.csv: rope: locked or excused, so not changed: Doe." in notes
+    assert "export.csv: lookup: locked or excused, so not changed: Roe." in notes
+
+
+ONE = "Student,ID,A,A b,A b\nPoints Possible,,10,5,5\njane,1,,,\n"
+REFUSED = {
+    "no title": ("canvas", ONE, ["rope"], "LESSON=TITLE"),
+    "no lesson": ("canvas", ONE, ["roap=A"], 'did you mean "rope"'),
+    "a lesson twice": ("canvas", ONE, ["rope=A", "5=B"], "two columns for rope"),
+    "a column twice": ("canvas", ONE, ["rope=A", "lookup=A"], '"A" for two lessons'),
+    "no such column": ("canvas", ONE, ["rope=AA"], 'no column "AA"; did you mean "A"'),
+    "a part of a title": (
+        "canvas",
+        ONE.replace(",A,", ",Rotary embeddings (90121),"),
+        ["rope=rotary"],
+        'no column "rotary"; did you mean "Rotary embeddings (90121)"',
+    ),
+    "a column of another lesson": ("canvas", ONE, ["lookup=A"], "you are grading only rope"),
+    "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
+    "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
+    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no "Points Possible" for "A"'),
+    "no gradebook": ("canvas", MOODLE, ["rope=Grade"], "not an export of Canvas's gradebook"),
+    "no table": ("canvas", "jane\n", ["rope=A"], "is not a CSV"),
+    "an open quote": ("canvas", f'{ONE}"bob,2\n', ["rope=A"], "a quote is never closed"),
+    "a student twice": ("canvas", f"{ONE}jane,1,,,\n", ["rope=A"], "two students with"),
+    "two submissions": ("canvas", ONE.replace("jane,", '"Jane, B",'), ["rope=A"], "same student"),
+    "no worksheet": ("moodle", ONE, [], "name the column of grades"),
+    "an empty worksheet": ("moodle", MOODLE.partition("\n")[0] + "\n", [], "name the column"),
+    "a column of words": ("moodle", MOODLE, ["rope=Full name"], "contain grades in points"),
+    "no maximum grade": (
+        "moodle",
+        MOODLE.replace("<max>", "").replace("<jane>", ""),
+        ["rope=Grade"],
+        'no maximum grade to the right of "Grade"',
+    ),
+    "no row above the students": (
+        "canvas",
+        "Student,ID,A\njane,1,\nbob,,7\n",
+        ["rope=A"],
+        'no "Points Possible" for "A"',
+    ),
+    "percentages": ("moodle", "Name,A\njane,80 %\n", ["rope=A"], "contain grades in points"),
+    "more than the points": ("moodle", "Name,A\njane,88.0\n", ["rope=A"], "88.0 is more than"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
+    name, tmp_path, monkeypatch
+):
+    lms, text, columns, sentence = REFUSED[name]
+    graded = []
+    monkeypatch.setattr("course.grading.run.grade_all", lambda *_: graded.append(True) or iter(()))
+    monkeypatch.chdir(tmp_path)
+    for student in ("B Jane", "janeb", "jane"):
+        write_class(tmp_path / "class", {student: STUB})
+    Path("export.csv").write_text(text, encoding="utf-8")
+    options = [f"--{lms}", "export.csv", *(word for one in columns for word in ("--column", one))]
+    ran = CliRunner().invoke(grade, ["class", "--lesson", "rope", "--unsandboxed", *options])
+    assert ran.exit_code == 1
+    said = ran.output.splitlines()[-1]
+    assert said.startswith("Error: ") and sentence in said, said
+    assert sum(line.startswith("Error") for line in ran.output.splitlines()) == 1
+    assert not graded
+    assert sorted(os.listdir()) == ["class", "export.csv"]
+    assert Path("export.csv").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--canvas", "a.csv", "--moodle", "a.csv"], "only one export"),
+        (["--column", "rope=A"], "add --canvas or --moodle"),
+        (["--moodle", "none.csv"], "does not exist"),
+        (
+            ["--canvas", "graded/canvas.csv", "--column", "rope=A"],
+            "the filled-in export would replace",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_sentence(options, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_class(tmp_path / "class", {"jane": STUB})
+    Path("graded").mkdir()
+    for path in ("a.csv", "graded/canvas.csv"):
+        Path(path).write_text(ONE, encoding="utf-8")
+    ran = CliRunner().invoke(grade, ["class", "--unsandboxed", *options])
+    assert ran.exit_code != 0 and sentence in ran.output
+    assert os.listdir("graded") == ["canvas.csv"]
+    assert Path("graded/canvas.csv").read_text(encoding="utf-8") == ONE
+
+
+def test_a_worksheet_of_moodle_is_of_one_lesson():
+    results = [result("Jane Doe"), result("Jane Doe", stem="lookup")]
+    with pytest.raises(ExportError, match=r"one assignment.* 2 lessons"):
+        fill_in("moodle", written(CASES["Moodle"], "", "", ""), results, [submission("Jane Doe")])
+
+
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b'a;b\n"', b"\x00", b"one\ntwo\n"])
+def test_what_is_no_table_is_refused(data):
+    with pytest.raises(ExportError, match="is not a CSV"):
+        Table("export.csv", data)
+
+
+@pytest.mark.slow
+@needs_sandbox
+def test_the_export_comes_back_beside_the_reports(tmp_path, monkeypatch):
+    from classes import ONE_WRONG, SOLUTION
+
+    monkeypatch.chdir(tmp_path)
+    write_class(tmp_path / "class", {"Jane Doe": SOLUTION, "Bob Roe": ONE_WRONG, "mallory": STUB})
+    text = written(CASES["Moodle"], "", "", "")
+    Path("worksheet.csv").write_bytes(text)
+    ran = CliRunner().invoke(grade, ["class", "--jobs", "1", "--moodle", "worksheet.csv"])
+    assert ran.exit_code == 0, ran.output
+    assert "worksheet.csv: mallory." in ran.output
+    assert "1 grade filled in, 0 replaced" in ran.output
+    assert "learned: locked or excused, so not changed: Bob Roe." in ran.output
+    assert Path("graded/moodle.csv").read_bytes() == written(CASES["Moodle"], "100", "", "")
+    assert Path("worksheet.csv").read_bytes() == text
+    assert "worksheet.csv: mallory." in Path("graded/index.html").read_text("utf-8")

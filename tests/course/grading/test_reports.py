@@ -1,0 +1,719 @@
+"""What grading gives out says the same everywhere, and is safe whatever a student wrote."""
+
+import base64
+import csv
+import hashlib
+import json
+import os
+import re
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+
+import pytest
+
+from course.core.syllabus import Status, find_lesson, lessons
+from course.grading.grades import grades_of
+from course.grading.judge.unit import GradedResult
+from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
+from course.grading.published import Published
+from course.grading.reports import write_reports
+from course.grading.reports.changes import Change
+from course.grading.reports.feedback import feedback_page
+from course.grading.reports.gradescope import gradescope_results
+from course.grading.reports.overview import overview_page
+from course.grading.reports.tables import grades_csv
+from course.grading.submissions import Submission
+from course.testing import result as grading
+from course.testing.messages.plain import plain_message
+
+MESSAGE = (
+    "the values are not the ones they should be\n\n"
+    "  called  rotate_half([3, 4])\n"
+    "  got     [4, -3]\n"
+    "  want    [-4, 3]"
+)
+
+PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
+ADVICE = "rotate_half negates the first half. Which half of the result carries the minus sign?"
+BROKEN = "exercises/rope.py cannot be imported: NameError: name 'x' is not defined"
+NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\x00\x1b[31m\ud800\uffff]]>&"
+
+
+ALL = find_lesson("rope").points
+LOOKUP = find_lesson("lookup").points
+BOTH = ALL + LOOKUP
+WORTH = {exercise.name: exercise.points for exercise in find_lesson("rope").exercises}
+HALF = WORTH["rotate_half"]
+BUT_ONE = ALL - HALF
+
+
+def result(student="ann", lesson="rope", **outcomes) -> GradedResult:
+    """A lesson in which everything passed, but for the exercises named in `outcomes`."""
+    exercises = [
+        exercise(one.name, one.points, outcomes.get(one.name, PASSED))
+        for one in find_lesson(lesson).exercises
+    ]
+    return GradedResult(lesson, tuple(exercises), seconds=0.5, student=student, key="a key")
+
+
+def exercise(name, worth, outcome, advice="", message=MESSAGE):
+    """An exercise with two tests, the second of which decides."""
+    tests = (
+        grading.TestResult("test_it_is_fine", PASSED),
+        grading.TestResult(
+            "test_one_pair_makes_a_quarter_turn", outcome, "" if outcome == PASSED else message
+        ),
+    )
+    return grading.ExerciseResult(name, worth, tests, 2, advice)
+
+
+def with_exercise(lesson_result, changed):
+    """A result in which the exercise of that name is replaced."""
+    exercises = tuple(
+        changed if one.name == changed.name else one for one in lesson_result.exercises
+    )
+    return replace(lesson_result, exercises=exercises)
+
+
+def not_tested(student="ann", lesson="rope", trouble=BROKEN, key="a key"):
+    """A lesson whose module could not be tested at all."""
+    exercises = tuple(
+        grading.ExerciseResult(one.name, one.points) for one in find_lesson(lesson).exercises
+    )
+    return GradedResult(lesson, exercises, trouble, seconds=0.1, student=student, key=key)
+
+
+def hostile(student=NASTY):
+    """A result in which every text that may come from a student is an attack."""
+    wrong = exercise("rotate_half", HALF, WRONG, NASTY, f"{NASTY}\n\n  {NASTY}")
+    return with_exercise(result(student), wrong)
+
+
+NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", HALF, WRONG, ADVICE))
+
+
+class Page(HTMLParser):
+    """A page taken apart; what is not well-formed, not safe or leads nowhere fails at once."""
+
+    TAGS = (
+        "html|head|meta|title|style|body|main|header|nav|section|h[1-4]|p|a|ul|li|table|thead|tbody"
+        "|tr|th|td|div|span|strong|code|pre|kbd|dl|dt|dd|details|summary|small|q|mark|form|label"
+        "|input|select|option|output|svg|rect|text|path|script"
+    )
+    ATTRIBUTES = (
+        "lang|charset|http-equiv|content|name|id|class|href|aria-(label|labelledby|hidden)|role"
+        "|scope|tabindex|open|hidden|type|value|data-lesson|viewBox|x|y|width"
+        "|height|d|text-anchor"
+    )
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open, self.words, self.headings = [], [], []
+        self.ids, self.links, self.metas, self.labels = [], [], {}, []
+        self.texts: dict[str, list[str]] = {}
+        assert page.startswith("<!doctype html>")
+        self.html = page
+        self.feed(page.replace("<wbr>", ""))
+        self.close()
+        assert not self.open
+        assert len(self.ids) == len(set(self.ids))
+        assert {link[1:] for link in self.links if link.startswith("#")} <= set(self.ids)
+        assert self.headings[0] == 1
+        assert self.headings.count(1) == 1
+        steps = zip(self.headings, self.headings[1:], strict=False)
+        assert all(after <= before + 1 for before, after in steps)
+        trusted = dict.fromkeys(("style", "script"), "")
+        for tag in trusted:
+            if text := self.text(tag):
+                digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+                trusted[tag] = f"; {tag}-src 'sha256-{digest}'"
+        assert self.metas["Content-Security-Policy"] == (
+            f"default-src 'none'{trusted['style']}; base-uri 'none'; form-action 'none'"
+            f"{trusted['script']}"
+        )
+        assert self.text("title")
+        assert "@import" not in self.text("style")
+        assert "url(" not in self.text("style")
+
+    def handle_starttag(self, tag, attributes):
+        facts = dict(attributes)
+        assert re.fullmatch(self.TAGS, tag)
+        assert all(re.fullmatch(self.ATTRIBUTES, name, re.IGNORECASE) for name in facts), facts
+        if tag == "html":
+            assert facts["lang"] == "en"
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        self.ids += [facts["id"]] if "id" in facts else []
+        self.links += [facts["href"]] if "href" in facts else []
+        self.labels += [facts["aria-label"]] if facts.get("role") == "img" else []
+        self.metas[facts.get("http-equiv", facts.get("name"))] = facts.get("content")
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += (
+            data.split() if self.open[-1:] not in (["style"], ["title"], ["script"]) else []
+        )
+        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def text(self, tag: str) -> str:
+        """The text directly inside the elements of one kind."""
+        return "".join(self.texts.get(tag, []))
+
+    def says(self, sentence: str) -> bool:
+        """Whether a sentence can be read on the page, however its lines are broken."""
+        return " ".join(sentence.split()) in " ".join(self.words)
+
+
+def grades(*results, notes=None, late=()):
+    """The grades of a class.
+
+    Args:
+        notes: what is odd about the files of each student.
+        late: the students whose work Canvas marks as late.
+    """
+    submissions = [
+        Submission(
+            name,
+            {},
+            (notes or {}).get(name, ()),
+            late=frozenset(one.stem for one in lessons() if name in late),
+        )
+        for name in dict.fromkeys(one.student for one in results)
+    ]
+    return grades_of(results, submissions, now=NOW)
+
+
+def feedback(*own, notes=()) -> Page:
+    return Page(feedback_page(grades(*own, notes={own[0].student: notes}).students[0]))
+
+
+def overview(*all_of_them, about_class=(), changes=None, **known) -> Page:
+    return Page(overview_page(grades(*all_of_them, **known), (), about_class, changes))
+
+
+def gradescope(*own, notes=()) -> dict:
+    of_class = grades(*own, notes={own[0].student: notes})
+    return json.loads(gradescope_results(of_class.students[0]))
+
+
+def table(text: str) -> list[list[str]]:
+    return list(csv.reader(text.removeprefix("\ufeff").splitlines()))
+
+
+def as_text(page: str) -> str:
+    """Return what a page says, a line for each of its parts."""
+    page = re.sub(r"(?s)<(style|script|head|svg)\b.*?</\1>|<wbr>", "", page)
+    page = re.sub(
+        r"</?(p|h\d|li|ul|tr|div|section|d[ltd]|pre|summary|details|nav)\b[^>]*>", "\n", page
+    )
+    lines = unescape(re.sub(r"<[^>]+>", " ", page)).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines if line.strip())
+
+
+def test_the_words_of_a_students_page(golden):
+    own = {
+        "a known mistake": [KNOWN_MISTAKE],
+        "all passes": [result(), result(lesson="lookup")],
+        "to do": [result(rotate_half=TO_DO, ntk_base=TO_DO)],
+        "cannot be loaded": [not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x")],
+        "one not handed in": [
+            not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
+            result(),
+        ],
+    }
+    of_all = {title: grades(*results, notes={"ann": (RENAMED,)}) for title, results in own.items()}
+    golden("student page", {t: as_text(feedback_page(g.students[0])) for t, g in of_all.items()})
+
+
+def test_the_words_of_the_overview(golden):
+    of_class = grades(
+        KNOWN_MISTAKE, result("bob", rotate_half=WRONG), not_tested("cy"), late=["bob"]
+    )
+    changes = [Change("ann", "rope", "rotate_half", 0, 3, "Another module.")]
+    page = overview_page(of_class, (), (f"{RENAMED}.",), changes)
+    golden("overview page", {"a class": as_text(page), "nobody": as_text(overview_page(grades()))})
+
+
+# --- what a student is told -----------------------------------------------------------------
+
+
+def test_a_wrong_exercise_is_told_as_in_the_terminal():
+    (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.status == WRONG)
+    text = plain_message(KNOWN_MISTAKE, wrong)
+    assert text.startswith("rotate_half negates the first half.")
+    assert "one pair makes a quarter turn" in " ".join(text.split())
+    assert "  called  rotate_half([3, 4])\n  got     [4, -3]" in text
+    assert "course hint rotate_half" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_the_test_says_is_found_in_its_file():
+    """The docstring of test_one_pair_makes_a_quarter_turn in tests/test_rope.py."""
+    source = find_lesson("rope").tests.read_text(encoding="utf-8")
+    says = re.search(r'def test_one_pair_makes_a_quarter_turn.*\n +"""([^".]+)', source)[1]
+    assert feedback(KNOWN_MISTAKE).says(says)
+    assert says.split()[0] in plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
+
+
+def test_the_page_shows_advice_message_and_hint():
+    page = feedback(KNOWN_MISTAKE)
+    assert page.says(ADVICE)
+    assert "called  rotate_half([3, 4])\ngot     [4, -3]\nwant    [-4, 3]" in page.text("pre")
+    assert "course hint rotate_half" in page.text("kbd")
+    assert page.says(f"{BUT_ONE} of {ALL} points")
+    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 1} passed, 1 is not right yet.")
+    assert "#rope.rotate_half" in page.links  # what to do next
+    assert not page.says("Well done")
+
+
+def test_what_is_to_do_is_not_called_wrong():
+    page = feedback(result(rotate_half=TO_DO, ntk_base=TO_DO))
+    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 2} passed, 2 are still to do.")
+    assert page.says("Still to do ○ rotate_half")
+    assert not page.says("Not right yet")
+    assert "pre" not in page.texts
+
+
+RENAMED = "rope (1).py was graded as rope.py"
+
+
+def test_what_is_odd_about_the_files_is_told_once():
+    own = [result(lesson=stem) for stem in ("lookup", "rope")]
+    page = feedback(*own, notes=(RENAMED,))
+    assert page.says(f"What you handed in {RENAMED}")
+    assert " ".join(page.words).count(RENAMED) == 1
+    assert not feedback(result()).says("What you handed in")
+    output = gradescope(*own, notes=(RENAMED,))["output"]
+    assert output == f"{BOTH} of {BOTH} points.\n\nWhat you handed in:\n- {RENAMED}"
+
+
+def test_lessons_that_were_not_handed_in_come_later_and_in_one_line_each():
+    missing = not_tested(lesson="lookup", trouble="lookup.py was not handed in.")
+    page = feedback(missing, result(rotate_half=WRONG))
+    text = " ".join(page.words)
+    assert text.index("exercises/rope.py") < text.index("Not handed in")
+    assert page.says(f"1 {find_lesson('lookup').title}: lookup.py ")
+
+
+def test_what_could_not_be_used_is_not_called_missing():
+    missing = not_tested(trouble="rope.py was not handed in.")
+    assert feedback(missing).says(missing.trouble)
+    notes = ("rope.py is larger than 1 MB",)
+    page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
+    for said in (page.says, document.__contains__):
+        assert said("There is no rope.py")
+        assert said("rope.py is larger than 1 MB")
+        assert not said(missing.trouble)
+
+
+def test_what_is_for_the_instructor_is_not_on_the_students_page():
+    note = f"{OWNER_UNCLEAR}: ann_1; another student's name looks the same"
+    text = json.dumps(gradescope(result(), notes=(note, RENAMED)))
+    assert RENAMED in text
+    assert "another student" not in text
+    page = feedback(result(), notes=(note, RENAMED))
+    assert not page.says("another student")
+    assert page.says(RENAMED)
+
+
+# --- hostile names and texts ----------------------------------------------------------------
+
+NAMES = [
+    *("../x", "..", ".", "", "CON", "con", "nul", "a/b", "a\\b", "a:b", "index", "LPT1", "com1"),
+    *("Ann", "ann", "ANN", "änn", "a\u0308nn", "王小明", "x" * 300, "x" * 299, "<b>", "a b", "a-b"),
+    *("-rf", "~", "~root", ".htaccess", "a.html", "a\x00b", "a\nb", "\ud800", "ann~0123456789ab"),
+]
+
+
+def test_names_of_files_are_safe_and_distinct():
+    stems = [file_stem(name) for name in NAMES]
+    assert len({stem.casefold() for stem in stems}) == len(NAMES)
+    for stem in stems:
+        assert re.fullmatch("[a-z0-9_][a-z0-9_-]*(~[0-9a-f]{64})?", stem)
+        assert len(stem) < 110
+        assert not re.fullmatch(r"con|nul|com\d|lpt\d|index", stem)
+
+
+def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
+    gone = Change("nobody", "rope", "rotate_half", 3, "", "Nothing was handed in this time.")
+    write_reports(grades(*map(result, NAMES)), tmp_path / "out", changes=[gone])
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    pages = {f"feedback/{path.name}" for path in (tmp_path / "out/feedback").iterdir()}
+    assert len(pages) == len(NAMES)
+    page = Page((tmp_path / "out/index.html").read_text(encoding="utf-8"))
+    links = {link for link in page.links if not link.startswith("#")}
+    assert links == pages
+    assert all(len(PurePosixPath(link).parts) == 2 for link in pages)
+
+
+def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
+    own = [hostile(), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
+    published = [Published(NASTY, "rope", ()), Published("bob", "rope", ("`rope_tables`",))]
+    of_class = grades(*own, notes={NASTY: (NASTY,)})
+    change = Change(NASTY, "rope", "rotate_half", 0, 3, NASTY)
+    write_reports(of_class, tmp_path, published, [NASTY], [change])
+    for path in tmp_path.rglob("*.html"):
+        page = Page(path.read_text(encoding="utf-8"))
+        assert page.says("</pre><script>alert(1)</script>")  # as text
+        assert not re.search("[\x00-\x08\x0b-\x1f\ud800-\udfff]", " ".join(page.words))
+    assert len(list(tmp_path.rglob("*.html"))) == 3
+
+
+def test_a_message_does_nothing_in_a_terminal_either():
+    for one in (hostile(), not_tested(trouble=NASTY)):
+        document = gradescope(one)
+        for text in (document["output"], *(test["output"] for test in document["tests"])):
+            assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "\n=1", "＝1"])
+def test_no_cell_is_a_formula(name):
+    text = grades_csv(grades(result(name)))
+    cells = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
+    assert any(cell.startswith("'") for cell in cells)
+    assert not any(cell.lstrip().startswith(tuple("=+-@\t\r＝")) for cell in cells)
+
+
+def test_all_files_can_be_written_and_read_whatever_is_in_them(tmp_path):
+    written = write_reports(grades(hostile()), tmp_path)
+    assert all(path.exists() for path in written)
+    for path in tmp_path.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert "\x00" not in text
+        assert "\x1b" not in text
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+def test_grades_have_a_column_for_each_lesson_and_exercise():
+    header, ann = table(grades_csv(grades(result(rotate_half=WRONG))))
+    row = dict(zip(header, ann, strict=True))
+    assert len(header) == 5 + sum(1 + len(lesson.exercises) for lesson in lessons())
+    assert row["page"] == "feedback/ann.html"
+    assert (row["student"], row["total"], row["of"]) == ("ann", str(BUT_ONE), str(ALL))
+    names = ("rope", "rope.rotate_half", "rope.ntk_base")
+    assert [row[name] for name in names] == [str(BUT_ONE), "0", str(WORTH["ntk_base"])]
+
+
+def test_what_canvas_marks_as_late_is_in_the_table():
+    header, *rows = table(grades_csv(grades(result("ann"), result("bob"), late=["ann"])))
+    at = header.index("late")
+    assert {row[0]: row[at] for row in rows} == {"ann": "yes", "bob": ""}
+
+
+def test_a_lesson_beyond_the_hundred_is_in_no_total_but_its_own():
+    own = [result("ann"), result("ann", "gpt")]
+    header, ann = table(grades_csv(grades(*own)))
+    row = dict(zip(header, ann, strict=True))
+    of_gpt = find_lesson("gpt").points
+    assert (row["total"], row["of"], row["gpt"]) == (str(ALL), str(ALL), str(of_gpt))
+    assert feedback(*own).says(f"{ALL} of {ALL} points")
+    assert overview(*own).says(f"median {ALL} of {ALL} points")
+    alone = grades(own[1]).students[0]
+    assert (alone.points, alone.worth) == (of_gpt, of_gpt)
+
+
+def test_not_graded_is_empty_and_not_handed_in_is_0():
+    missing = not_tested("bob", "lookup", "lookup.py was not handed in.")
+    killed = not_tested("bob", "learned", "The grader itself was killed.", key="")
+    own = [result("bob"), missing, killed]
+    header, bob = table(grades_csv(grades(*own)))
+    row = dict(zip(header, bob, strict=True))
+    assert (row["lookup"], row["lookup.lookup"]) == ("0", "0")
+    assert (row["learned"], row["learned.GPTEmbedding"], row["skipgram"]) == ("", "", "")
+    assert (row["total"], row["of"]) == (str(ALL), str(BOTH))
+    assert feedback(*own).says(f"{ALL} of {BOTH} points")
+
+
+def test_grades_open_in_excel_with_every_name():
+    text = grades_csv(grades(result("Zoë, Müller")))
+    assert text.startswith("\ufeff")
+    assert '"Zoë, Müller"' in text
+
+
+# --- Gradescope -----------------------------------------------------------------------------
+
+
+def test_gradescope_gets_points_and_messages_by_exercise():
+    document = gradescope(KNOWN_MISTAKE)
+    assert document["score"] == BUT_ONE
+    assert sum(test["max_score"] for test in document["tests"]) == ALL
+    assert sum(test["score"] for test in document["tests"]) == document["score"]
+    test = document["tests"][1]
+    assert (test["number"], test["status"]) == ("5.2", "failed")
+    assert test["name"].startswith("rotate_half: ")
+    assert test["output"] == plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
+    formats = {document[f"{what}_format"] for what in ("output", "test_output", "test_name")}
+    assert formats == {"text"}
+    assert document["tests"][0] | {"status": "passed", "output": ""} == document["tests"][0]
+
+
+# --- the class ------------------------------------------------------------------------------
+
+
+def wrong(student, advice="", message=MESSAGE):
+    return with_exercise(result(student), exercise("rotate_half", HALF, WRONG, advice, message))
+
+
+def test_the_overview_counts_how_every_exercise_ended():
+    page = overview(
+        result("ann"),
+        result("bob", rotate_half=WRONG),
+        result("cy", rotate_half=TO_DO),
+        not_tested("dee"),
+    )
+    assert page.says(f"4 students, median {BUT_ONE} of {ALL} points")
+    assert page.says("rotate_half 1 1 1 1")
+    assert "<code>rotate_<wbr>half</code></th>" in page.html
+    (histogram,) = page.labels
+    tenth = min(10 * BUT_ONE // ALL, 9)
+    assert f" {ALL} points: 1 with 0 to 10%," in histogram
+    assert f"{3 if tenth == 9 else 2} with {10 * tenth} to {10 * tenth + 10}%" in histogram
+
+
+def test_who_was_not_graded_does_not_count_in_the_median():
+    page = overview(result("ann"), replace(not_tested("dee"), key=""))
+    assert page.says(f"median {ALL} of {ALL} points, 1 student")
+
+
+def test_the_most_frequent_misconception_comes_first_with_an_example():
+    rare = wrong("fay", "a rare one.")
+    frequent = [wrong(student, "a frequent one.") for student in ("bob", "cy", "dee")]
+    page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
+    example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
+    assert page.says(f"3 a frequent one. rope {example} Who bob ; cy ; dee 1")
+    assert page.says("“one pair makes a quarter turn”")
+
+
+@pytest.mark.parametrize("got", ["'Bob'", "a Bob", "[4,\n          Bob]", "its process says: “of”"])
+def test_an_example_has_no_word_that_a_student_wrote(got):
+    """Another student's is shown; where there is none, none is."""
+    message = MESSAGE.replace("[4, -3]", got)
+    own = [wrong("bob", "a mistake.", message), wrong("cy", "a mistake.")]
+    assert overview(*own).says("got [4, -3]")
+    alone = overview(own[0])
+    assert alone.says("1 a mistake.")
+    assert not alone.says("called")
+
+
+def test_who_has_to_act_is_said_by_turns():
+    note = "rope (1).py was graded as rope.py"
+    page = overview(
+        *(not_tested("ann", stem) for stem in ("rope", "lookup")),
+        result("bob"),
+        replace(not_tested("cy", trouble="The grader itself was killed."), key=""),
+        not_tested("dee", trouble="rope.py was not handed in."),
+        notes={"ann": (note,), "bob": (note, f"{OWNER_UNCLEAR}: nobody can tell")},
+        about_class=["Nobody's: <b>.py."],
+    )
+    text = " ".join(page.words)
+    order = [
+        "You 1 module not graded",
+        "The grader itself was killed: cy",
+        "2 notes on unclear owners",
+        f"{OWNER_UNCLEAR}: nobody can tell: bob",
+        "Nobody's: <b>.py.",
+        "Students 2 modules that cannot be tested",
+        f"{BROKEN}: ann",
+        "1 module not handed in",
+        f"{note}: ann ; bob",
+    ]
+    places = [text.find(one) for one in order]
+    assert -1 not in places, order[places.index(-1)]
+    assert places == sorted(places)
+    assert text.count(note) == 1
+
+
+def test_points_are_an_independent_sum_on_every_page():
+    own = [
+        result(f"s{n}", stem, **{name: WRONG for name in names[: n % 3]})
+        for stem in ("lookup", "rope")
+        for names in [[one.name for one in find_lesson(stem).exercises]]
+        for n in range(6)
+    ]
+    of_class = grades(*own)
+    page = overview_page(of_class)
+    html = re.findall(
+        r'<tr><th scope="row"><a href="([^"]+)">s\d</a></th><td class="s">([^<]*)', page
+    )
+    wanted = {f"s{n}": 0 for n in range(6)}
+    for one in own:
+        wanted[one.student] += sum(each.worth for each in one.exercises if each.status == PASSED)
+    assert {path: int(points) for path, points in html} == {
+        feedback_path(name): points for name, points in wanted.items()
+    }
+    for student in of_class.students:
+        points = wanted[student.student]
+        assert Page(feedback_page(student)).says(f"{points} of {BOTH} points")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
+        replace(not_tested(lesson="lookup", trouble="The grader was killed."), key=""),
+        result(lesson="lookup", one_hot_bytes=TO_DO),
+        result(lesson="gpt", GPT=WRONG),  # beyond the total
+    ],
+)
+def test_nobody_passes_everything_with_a_lesson_that_does_not(other):
+    assert feedback(result()).says("Everything passes. Well done!")
+    assert not feedback(result(), other).says("Well done")
+
+
+def test_changes_are_told_by_what_made_them():
+    why = "The same module passes what refused it: test_sign."
+    found = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
+    page = overview(result("ann"), result("bob"), changes=[*found])
+    assert page.says(f"rope.rotate_half +3 {why} ann ; bob")
+    gone = Change("cyd", "rope", "rotate_half", 3, "", why)
+    assert overview(result("ann"), changes=[gone]).says(f"rope.rotate_half – {why} cyd")
+    other = [replace(one, exercise="apply_rope", after=2) for one in found]
+    page = overview(changes=[*found, *other, replace(gone, exercise="apply_rope"), gone])
+    assert page.says(f"2 exercises of rope +5 {why} ann ; bob 2 exercises of rope – {why} cyd")
+    assert overview(result("ann"), changes=[]).says("Nobody gained")
+    assert not overview(result("ann")).says("earlier run")
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("rotate_half did not come to an end in 30 s", " (took too long)"),
+        ("rotate_half was refused: “rotate_half called sys.exit(0); a”", " (called sys.exit)"),
+        ("rotate_half raised FileNotFoundError: /etc", " (FileNotFoundError)"),
+        ("rotate_half raised Zebulon: hello", ""),
+        (MESSAGE, ""),
+    ],
+)
+def test_what_ends_in_another_way_is_another_misconception(message, kind):
+    page = overview(wrong("ann", message=message), wrong("bob", message="the sign is wrong"))
+    says = f"rotate_half : the test “one pair makes a quarter turn” does not pass{kind} rope"
+    assert page.says(f"1 {says}" if kind else f"2 {says}") and not page.says("Zebulon")
+
+
+def test_an_example_whose_values_look_the_same_is_left_out():
+    for got, is_shown in (("tensor (5, 8)", False), ("tensor (5, 7)", True)):
+        message = f"no\ncalled rotate_half(x)\ngot    a {got}\nwant   a tensor (5, 8)"
+        assert overview(wrong("ann", message=message)).says("called rotate_half(x)") == is_shown
+
+
+def test_names_are_folded_away_in_what_is_shown_to_a_class():
+    html = overview_page(grades(*(wrong(f"Zebulon{n}", "a mistake.") for n in range(3))))
+    shown = html.partition('id="misconceptions"')[2].partition('id="act"')[0]
+    assert "Zebulon" in shown
+    folded = r"<details><summary>Who</summary>.*?</details>"
+    assert "Zebulon" not in re.sub(folded, "", shown, flags=re.DOTALL)
+
+
+# --- published answers ------------------------------------------------------------------------
+
+
+def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
+    students = ["ann", "bob", "cy", "dee"]
+    published = [Published(student, "rope", ()) for student in ("ann", "bob")]
+    published += [Published(student, "rope", ("`rope_tables`",)) for student in ("cy", "dee")]
+    write_reports(grades(*map(result, students)), tmp_path, published)
+    for path in tmp_path.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert ("published answer" in text.lower()) == (path.name == "index.html"), path
+    page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert page.says("4 modules with published answers")
+    assert page.says("proves nothing")
+    assert page.says("published answers: rope_tables")
+    assert page.says("rope.py contains every answer of the reference, word for word")
+
+
+def test_an_empty_class_is_said_to_be_one():
+    assert overview().says("Nothing was graded.")
+
+
+def test_a_class_of_500_is_one_page_below_250_kb_a_lesson_and_quick():
+    start = time.process_time()
+    many = [
+        with_exercise(
+            result(f"student number {n}", lesson.stem, **dict.fromkeys(names, WRONG)),
+            exercise(names[0], 2, WRONG, f"advice {n % 7}"),
+        )
+        for n in range(500)
+        for lesson in lessons()
+        for names in [[one.name for one in lesson.exercises]]  # all of them
+    ]
+    notes = {one.student: (f"note of {one.student} {'of many words ' * 50}",) for one in many}
+    page = overview_page(grades(*many, notes=notes))
+    assert len(page.encode("utf-8")) < 250_000 * len(lessons())
+    assert time.process_time() - start < 10
+
+
+def test_every_file_is_replaced_in_one_step(tmp_path, monkeypatch):
+    replaced = []
+    replace_file = os.replace
+
+    def noted(draft, path):
+        replaced.append(path)
+        replace_file(draft, path)
+
+    monkeypatch.setattr("os.replace", noted)
+    write_reports(grades(result(), result("bob")), tmp_path)
+    assert set(replaced) == {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(replaced) == 2 + 2 * 2
+
+
+def test_the_same_message_is_told_once():
+    page = feedback(result(rotate_half=WRONG, ntk_base=WRONG))
+    assert page.text("pre").count("want    [-4, 3]") == 1
+    assert page.says("the same in ntk_base")
+
+
+# --- in a browser ---------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
+    own = [result("ann", rotate_half=WRONG), result("bob"), result("cy", ntk_base=TO_DO)]
+    write_reports(grades(*own), tmp_path)
+    page = chromium.new_page()
+    said = []
+    page.on("console", lambda one: said.append(one.text))
+    page.goto((tmp_path / "index.html").as_uri())
+
+    def shown():  # the table's inner text is empty until it is laid out, when it comes into sight
+        return page.locator("#matrix tbody tr:visible th a").all_text_contents()
+
+    assert shown() == ["ann", "bob", "cy"]
+    sort = page.locator("#matrix thead th:nth-child(2) button")
+    for order in ("ascending", "descending"):
+        sort.focus()
+        page.keyboard.press("Enter")
+        assert page.locator("#matrix [aria-sort]").get_attribute("aria-sort") == order
+        points = list(map(int, page.locator("#matrix tbody td:nth-child(2)").all_text_contents()))
+        assert points == sorted(points, reverse=order == "descending")
+    page.select_option("#status", "w")
+    assert shown() == ["ann"]
+    assert page.inner_text("#count") == "1 of 3"
+    page.select_option("#status", "")
+    page.fill("#text", "CY")
+    assert shown() == ["cy"]
+    page.select_option("#lesson", "-")
+    assert page.locator("#matrix thead th:visible").count() == 3
+    assert not said
+    page.close()
+
+
+@pytest.mark.browser
+def test_the_table_is_read_without_the_script(chromium, tmp_path):
+    write_reports(grades(result("ann", rotate_half=WRONG)), tmp_path)
+    page = chromium.new_context(java_script_enabled=False).new_page()
+    page.goto((tmp_path / "index.html").as_uri())
+    assert page.locator("#matrix td.w").text_content() == "✗"
+    assert not page.locator("form").is_visible()
+    page.context.close()

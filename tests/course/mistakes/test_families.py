@@ -1,0 +1,223 @@
+"""Mistakes that any exercise can have, and what tells calls that raise from those that run."""
+
+import ast
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from course.core.syllabus import Status, find_lesson, lessons
+from course.mistakes import diagnosis
+from course.mistakes.contrast import contrast, outgrown
+from course.mistakes.diagnosis import KnownMistakes, diagnose
+from course.mistakes.families import families
+from course.mistakes.variant import Variant
+from course.testing.case import by_exercise, collect
+from course.testing.door import Call
+from course.testing.examine import Examination
+from course.testing.executor import Executor
+from course.testing.loading import run_module
+from course.testing.outcomes import StudentError
+
+pytestmark = pytest.mark.usefixtures("unhurried")
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return [one for one in collect([find_lesson("rope").tests]) if one.exercise == "alibi_bias"]
+
+
+@pytest.fixture
+def said_of(cases, monkeypatch):
+    """The message for an edit of alibi_bias when the catalogue has no mistakes."""
+    monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
+
+    def examine(old: str, new: str) -> str:
+        module = Variant("rope", "alibi_bias", "here", {old: new}).module()
+        examination = Examination(Executor(module))
+        findings = [examination.run(case) for case in cases]
+        found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+        return found.says if found else ""
+
+    return examine
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_families_find_room_in_every_exercise_and_make_python(lesson):
+    for exercise in lesson.exercises:
+        found = list(families(lesson.stem, exercise.name))
+        assert len({one.says for one in found}) >= 5
+        for one in found:
+            assert one.family
+            if one.variant.edits:
+                compile(one.variant.text, one.variant.place, "exec")
+
+
+CHECK = "if n_heads < 1 or n_heads & (n_heads - 1):"
+RESULT = "slopes[:, None, None] * steps_back"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (CHECK, "if False:", ("every bad `n_heads`",)),
+        (CHECK, "if n_heads <= 1 or n_heads & (n_heads - 1):", ("refuses", "should accept")),
+        (CHECK, f"assert not ({CHECK[3:-1]}), 'wrong'\n    if False:", ("`assert`", "ValueError")),
+        ("raise ValueError", "return ValueError", ("returns its ValueError",)),
+        ("raise ValueError(", "return torch.zeros(7), (", ("every bad `n_heads`",)),
+        (RESULT, f"({RESULT}).double()", ("float64",)),
+        (RESULT, f"({RESULT})[None]", ("axis too many",)),
+        (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
+        ("    return", "    torch.manual_seed(3)\n    return", ("seeds",)),
+    ],
+)
+def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words):
+    said = said_of(old, new)
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize(
+    ("lesson", "exercise", "old", "new", "words"),
+    [
+        ("permutation", "toy_attention", "softmax(dim=-1)", "softmax(dim=1)", "its softmax along"),
+        ("rope", "rotate_half", "chunk(2, dim=-1)", "chunk(2, dim=0)", "splits along"),
+        (
+            "permutation",
+            "projected_attention",
+            "queries @ keys.transpose(-2, -1)",
+            "(queries * keys)",
+            "number by number",
+        ),
+        (
+            "sinusoidal",
+            "SinusoidalPositionalEmbedding",
+            "table[:seq_len]",
+            "table[: seq_len - 1]",
+            "Embedding ends one too early",
+        ),
+    ],
+)
+def test_a_family_says_which_step_is_along_another_axis_and_which_end_is_off(
+    lesson, exercise, old, new, words
+):
+    made = Variant(lesson, exercise, "", {old: new}).text
+    known = [one for one in families(lesson, exercise) if one.variant.edits]
+    assert any(words in one.says for one in known if _same(one.variant.text, made))
+
+
+def _same(text: str, other: str) -> bool:
+    """Return whether two texts are the same program."""
+    return ast.unparse(ast.parse(text)) == ast.unparse(ast.parse(other))
+
+
+def test_a_check_that_a_family_says_accepts_too_much_refuses_nothing_right():
+    found = families("learned", "LearnedPositionalEmbedding")
+    for one in [one for one in found if "for every bad" in one.says]:
+        embedding = one.variant.module().LearnedPositionalEmbedding(7, 2)
+        for seq_len in range(8):
+            embedding(seq_len)
+
+
+def test_a_keyword_may_be_left_out_in_all_places():
+    texts = [one.variant.text for one in families("llama", "GatedMLP") if "bias" in one.says]
+    assert any("bias=" not in text for text in texts)
+
+
+def test_a_result_kept_for_one_function_is_not_another_ones():
+    """Of the keys, one forgets the numbers in x alone."""
+    kept = [one for one in families("permutation", "bag_vector") if "earlier call" in one.says]
+    x, tried = torch.ones(1, 2, 3), range(9)
+    found = [one.variant.module().bag_vector for one in kept]
+    assert any(all(bag(lambda x, n=n: n * x, x)[0, 0] == n for n in tried) for bag in found)
+
+
+def test_a_family_names_nothing_that_it_does_not_make(said_of):
+    assert said_of(RESULT, f"({RESULT}).cos()") == ""
+
+
+def test_the_mistake_of_a_lesson_wins_over_a_family(cases):
+    module = Variant("rope", "alibi_bias", "here", {"/ n_heads": "/ 8"}).module()
+    examination = Examination(Executor(module))
+    findings = [examination.run(case) for case in cases]
+    own = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+    assert "only for eight heads" in own.says
+
+
+def test_causes_that_explain_the_same_are_not_told_apart_by_their_order():
+    def named(*known: tuple[str, str]) -> str:
+        mistakes = [SimpleNamespace(family=family, says=says, look="") for family, says in known]
+        known = [SimpleNamespace(mistake=mistake) for mistake in mistakes]
+        found = diagnosis._named(diagnosis._preferred(known), [], another=False)  # noqa: SLF001
+        return found.says if found else ""
+
+    cause, other, seen = ("_counting", "a"), ("_arithmetic", "b"), ("_results", "c")
+    assert named(cause, other) == ""
+    assert named(cause, ("_arithmetic", "a")) == "a"
+    assert named(cause, seen, other) == "c"
+    assert named(seen, ("_ignored", "d")) == ""
+    assert named(cause, seen, ("", "e")) == "e"
+
+
+def _finding(*arguments: object, raised: bool, wrong: bool = False) -> SimpleNamespace:
+    case = SimpleNamespace(lesson="rope", exercise="rotate_half")
+    failure = StudentError(("RuntimeError", "Exception"), "sizes 3 and 5", "") if raised else None
+    call = Call("rotate_half", arguments, {}, raised=raised)
+    status = "wrong" if raised or wrong else "passed"
+    return SimpleNamespace(case=case, failure=failure, calls=[call.outline], status=status)
+
+
+@pytest.mark.parametrize(
+    ("ran", "raised", "words"),
+    [
+        (torch.zeros(2, 3, 3, 4), torch.zeros(2, 3, 5, 4), ("axes 1 and 2", "(2, 3, 5, 4)")),
+        (torch.zeros(2, 3, 4), torch.zeros(3, 4), ("3 axes", "2 axes")),
+    ],
+)
+def test_what_tells_a_call_that_raises_from_one_that_runs_is_said(ran, raised, words):
+    said = contrast([_finding(ran, raised=False), _finding(raised, raised=True)])
+    assert all(word in said for word in ("`x`", *words)), said
+    assert "?." not in said
+
+
+def test_a_call_with_a_wrong_result_is_none_that_ran():
+    x, other = torch.zeros(2, 4), torch.zeros(2, 4, 4)
+    found = [_finding(x, raised=True), _finding(other, raised=False)]
+    assert "3 axes" in contrast([*found, _finding(x, raised=False, wrong=True)])
+
+
+def test_what_holds_for_two_arguments_is_told_once():
+    some, more = torch.zeros(2, 4), torch.zeros(1, 2, 4)
+    found = [_finding(some, some, raised=False), _finding(more, more, raised=True)]
+    for one in found:
+        one.case = SimpleNamespace(lesson="lookup", exercise="lookup")
+    assert "3 axes in `weight` and `ids`" in contrast(found)
+
+
+WINDOW = """
+def toy_attention(x):
+    scores = x @ x.mT / x.shape[-1] ** 0.5
+    far = (torch.arange(x.shape[1])[:, None] - torch.arange(x.shape[1])).abs() > 250
+    return scores.masked_fill(far, -math.inf).softmax(dim=-1) @ x
+"""
+
+
+def test_what_is_right_for_small_inputs_alone_is_said_to_be_so():
+    cases = by_exercise(collect([find_lesson("permutation").tests]))["toy_attention"]
+    source = "import math\nimport torch\n" + WINDOW
+    module = run_module(source.encode(), find_lesson("permutation").module())
+    examination = Examination(Executor(module), source.encode())
+    findings = [examination.run(case) for case in cases]
+    said = outgrown(findings)
+    assert re.search(r"`x` has at most \d\d? entries along axis 1, and wrong .* has 1030 ", said)
+    for kind in (Status.PASSED, Status.WRONG):  # nothing to compare with
+        assert outgrown([one for one in findings if one.status == kind]) == ""
+    small = [replace(one, status=Status.WRONG) for one in findings]
+    assert outgrown([*findings, small[0]]) == ""
+
+
+def test_nothing_is_said_where_calls_alike_ran_and_raised():
+    x = torch.zeros(2, 4)
+    assert contrast([_finding(x, raised=False), _finding(x, raised=True)]) == ""
+    assert contrast([_finding(x, raised=True)]) == ""

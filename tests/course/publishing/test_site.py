@@ -1,0 +1,288 @@
+"""The site: what its commands say, and what its pages are made of.
+
+`test_site_in_browser.py` looks at the site itself.
+"""
+
+import os
+import re
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+
+from course import cli, root
+from course.cli import site as command
+from course.core.stubs import stub_from
+from course.core.syllabus import lessons
+from course.publishing.building.notebooks import (
+    UNGRADED,
+    YOUR_ANSWER,
+    notebook_from,
+    source_of,
+    stems,
+)
+from course.publishing.site import build, executed, pages
+from course.publishing.site.cards import anchor
+from course.publishing.site.styles import with_styles
+
+
+@pytest.fixture
+def sphinx_is_there(monkeypatch, tmp_path_factory):
+    """As if the extra were installed, in a separate folder: nothing here runs Sphinx."""
+    monkeypatch.setattr("course.ROOT", tmp_path_factory.mktemp("root"))
+    monkeypatch.setattr(command, "find_spec", lambda name: True)
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.main, ["site", *map(str, arguments)])
+
+
+def fails_with(pattern, *arguments):
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    assert re.fullmatch(f"Error: {pattern}", result.output.splitlines()[-1]), result.output
+
+
+# --- what the commands say ------------------------------------------------------------------
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    sentence = r'the site needs more packages: pip install -e "\.\[site\]"'
+    fails_with(sentence, "build", "--out", tmp_path / "site")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_site_is_left_alone(sphinx_is_there, tmp_path):
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work", encoding="utf-8")
+    sentence = f"{tmp_path} is there and is not a site; name another folder with --out"
+    fails_with(sentence, "build", "--out", tmp_path)
+    assert thesis.read_text(encoding="utf-8") == "years of work"
+
+
+@pytest.fixture
+def older_site(tmp_path):
+    """A site from an earlier build."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("older", encoding="utf-8")
+    (site / build.STAMP).touch()
+    return site
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (executed.RunFailed("5_rope.ipynb does not run"), "5_rope.ipynb does not run"),
+        (None, "Sphinx failed: .+"),  # for there is no configuration
+    ],
+)
+def test_a_build_that_fails_leaves_the_older_site(
+    sphinx_is_there, older_site, monkeypatch, failure, sentence
+):
+    def write_pages(folder, kept):
+        folder.mkdir()
+        if failure:
+            raise failure
+
+    monkeypatch.setattr(build, "write_pages", write_pages)
+    fails_with(sentence, "build", "--out", older_site)
+    assert (older_site / "index.html").read_text(encoding="utf-8") == "older"
+    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
+
+
+def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, monkeypatch):
+    def pretend(kept):
+        (kept / "html").mkdir(exist_ok=True)
+        (kept / "html" / "index.html").write_text("newer", encoding="utf-8")
+        return "lessons/rope/README.md:7: WARNING: no such page"
+
+    monkeypatch.setattr(build, "write_pages", lambda folder, kept: folder.mkdir())
+    monkeypatch.setattr(build, "_run_sphinx", pretend)
+    result = run("build", "--out", older_site)
+    assert result.exit_code == 0, result.output
+    assert "WARNING: no such page" in result.output
+    assert result.output.splitlines()[-1] == (
+        f"built {older_site}; open {older_site / 'index.html'}"
+    )
+    assert (older_site / "index.html").read_text(encoding="utf-8") == "newer"
+    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
+
+
+def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    fails_with(".+ cannot be written: .+", "build", "--out", tmp_path / "file" / "site")
+
+
+# --- what the pages are made of -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The pages, with notebooks that were not run: a run takes a minute."""
+    folder = tmp_path_factory.mktemp("written") / "pages"
+
+    def not_run(kept):
+        return {
+            stem: nbformat.reads(notebook_from(source_of(stem).read_text("utf-8"), stem), 4)
+            for stem in stems()
+        }
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "executed_notebooks", not_run)
+        pages.write_pages(folder, folder)
+    return folder
+
+
+def test_no_solution_and_no_model_answer_is_published(written):
+    published = [path for path in written.rglob("*") if path.suffix in (".md", ".ipynb", ".py")]
+    texts = {path: path.read_text(encoding="utf-8") for path in published}
+    for lesson in lessons():
+        solution = lesson.module("solutions").read_text(encoding="utf-8")
+        stub = written / "exercises" / f"{lesson.stem}.py"
+        assert texts[stub] == stub_from(solution, lesson.stem) != solution
+    for stem in stems():
+        answers = re.findall(
+            r"### BEGIN SOLUTION\n(?:# )?(.*?)\n", source_of(stem).read_text(encoding="utf-8")
+        )
+        assert answers or stem in UNGRADED.values()
+        for answer in answers:
+            assert not [path for path, text in texts.items() if answer in text]
+        notebook = texts[written / "notebooks" / f"{stem}.ipynb"]
+        assert YOUR_ANSWER not in notebook
+        for word in ("google.colab", "slider", "Guess("):  # what a page cannot do
+            assert word not in notebook
+
+
+def test_figures_are_numbered_and_each_fold_has_its_kind(written):
+    page = (written / "course" / "lessons" / "rope" / "README.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"<figcaption>Figure 5\.(\d+)</figcaption>", page)
+    assert len(numbers) > 5
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    kinds = re.findall(r'<details class="(\w+)">', page)
+    assert len(kinds) == page.count("<details")
+    assert set(kinds) == {"answer", "deeper", "trouble"}
+
+
+def test_every_exercise_has_a_card_in_its_text(written):
+    for lesson in lessons():
+        page = written / lesson.text.relative_to(root())
+        text = page.read_text(encoding="utf-8")
+        for exercise in lesson.exercises:
+            assert text.count(f'id="{anchor(exercise)}"') == 1
+
+
+def test_the_figures_of_a_text_lie_beside_it(written):
+    for lesson in lessons():
+        page = written / lesson.text.relative_to(root())
+        for link in re.findall(r"\]\((figures/[^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).read_text("utf-8").startswith("<svg")
+
+
+def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
+    syllabus = (written / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
+    for lesson in lessons():
+        contract = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
+        for exercise in lesson.exercises:
+            anchor = pages.anchor_of(exercise)
+            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor})"
+            row += f"<br>{exercise.title} | {exercise.minutes} | {exercise.points} |"
+            assert row in syllabus
+            assert f"({anchor})=" in contract
+            assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
+
+
+def test_what_comes_out_is_folded_behind_its_guess():
+    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>"})
+    question, _, result, explanation, more = cells = [
+        nbformat.v4.new_markdown_cell(
+            "**Guess first.** How many?", metadata={"tags": ["prediction"]}
+        ),
+        nbformat.v4.new_code_cell("guess = Guess(many=...)", metadata={"tags": ["guess"]}),
+        nbformat.v4.new_code_cell("print(3)", outputs=[picture]),
+        nbformat.v4.new_markdown_cell("<details>Three.</details>"),
+        nbformat.v4.new_code_cell("print(4)", outputs=[picture]),
+    ]
+    title = nbformat.v4.new_markdown_cell("# 5. RoPE")
+    notebook = pages.for_reading(nbformat.v4.new_notebook(cells=[title, *cells]), "5_rope")
+    assert notebook.cells == [title, question, result, explanation, more]
+    assert title.source == "# Notebook 5. RoPE"
+    assert question.source == "::::{admonition} Guess first\nHow many?\n::::"
+    assert [pages.tags_of(cell) for cell in (result, explanation, more)] == [
+        {"hide-output"},
+        set(),
+        set(),
+    ]
+
+
+def test_a_page_contains_the_rules_and_values_that_it_needs(tmp_path):
+    (tmp_path / "theme.css").write_text(
+        "body{--used:#111;--icon:url('data:image/svg+xml;utf-8,<svg>');color:var(--used)}\n"
+        ".here,.absent{top:0} .absent>p{top:1px} .from-a-script{top:2px}\n"
+        "@media print{#place:not(.absent){top:3px} .absent{top:4px}}\n"
+        "@media screen{#absent{top:5px}}",
+        encoding="utf-8",
+    )
+    link = '<link rel="stylesheet" type="text/css" href="theme.css?v=1" />'
+    page = f'<title>5</title>\n{link}\n<p class="here" id="place">'
+    assert with_styles(page, tmp_path, {"from-a-script"}) == (
+        "<title>5</title>\n<style>\n"
+        "body{--used:#111;color:var(--used)}\n"
+        ".here{top:0}\n"
+        ".from-a-script{top:2px}\n"
+        "@media print{#place:not(.absent){top:3px}}\n"
+        '</style>\n<p class="here" id="place">'
+    )
+
+
+# --- notebooks that were run ----------------------------------------------------------------
+
+
+def test_a_cell_that_fails_is_told_in_a_sentence():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
+    with pytest.raises(executed.RunFailed, match=sentence):
+        executed.run_notebook("5_rope", nbformat.writes(notebook))
+
+
+def test_a_slider_is_left_out_and_its_picture_stays():
+    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>", "text/plain": "a"})
+    slider = nbformat.v4.new_output("display_data", {executed.SLIDER: {}, "text/plain": "b"})
+    cell = nbformat.v4.new_code_cell("play(draw)", outputs=[slider, picture])
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {}})
+    plain = executed.without_sliders(notebook)
+    assert plain.cells[0].outputs == [picture]
+    assert "widgets" not in plain.metadata
+
+
+def test_a_notebook_runs_again_only_on_other_code_or_data(tmp_path, monkeypatch):
+    ran = []
+
+    def run_notebook(stem, text):
+        ran.append(stem)
+        return nbformat.reads(text, as_version=4)
+
+    monkeypatch.setattr(executed, "run_notebook", run_notebook)
+    monkeypatch.setattr(executed, "stems", lambda: ["5_rope", "8_gpt"])
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path / "data"))
+    first = executed.executed_notebooks(tmp_path / "kept")
+    assert executed.executed_notebooks(tmp_path / "kept") == first
+    assert sorted(ran) == ["5_rope", "8_gpt"]
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data" / "tiny_shakespeare.txt").write_text("O", encoding="utf-8")
+    executed.executed_notebooks(tmp_path / "kept")
+    assert sorted(ran) == ["5_rope", "5_rope", "8_gpt", "8_gpt"]
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+def test_files_that_are_alike_are_not_touched(tmp_path):
+    before, now = tmp_path / "before", tmp_path / "now"
+    for folder, texts in ((before, {"a": "1", "b": "1", "c": "1"}), (now, {"a": "1", "b": "2"})):
+        folder.mkdir()
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    os.utime(before / "a", (1, 1))
+    build.renew(before, now)
+    assert {path.name: path.read_text("utf-8") for path in before.iterdir()} == {"a": "1", "b": "2"}
+    assert (before / "a").stat().st_mtime == 1 < (before / "b").stat().st_mtime

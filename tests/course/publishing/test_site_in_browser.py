@@ -1,0 +1,447 @@
+"""The site in a real browser, from its files: every page, light and dark, wide and narrow.
+
+They need the extras `browser` and `site` (`pip install -e ".[browser,site]"`) and a Chromium, and
+run with `-m browser`. What accessibility is measured with, axe-core, npm fetches.
+"""
+
+import copy
+import io
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.request import url2pathname
+
+import nbformat
+import pytest
+from PIL import Image
+
+from course.core.syllabus import lessons
+from course.publishing.building.notebooks import stems
+from course.publishing.figures.picture import PIXELS_PER_INCH
+from course.publishing.figures.words import SMALL
+
+pytestmark = pytest.mark.browser
+
+AXE = "axe-core@4.14.1"
+THEMES = ("light", "dark")
+SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
+LOOKS = (("light", "phone"), ("dark", "desktop"))
+"""Every theme and every size, each page in two."""
+
+SMALLEST = 9
+"""Pixels of the page for the smallest text of a figure, on a phone too."""
+
+FEW_STEPS = """import dataclasses
+from course.experiments import training
+training.QUICK = dataclasses.replace(training.QUICK, steps=30)
+"""
+
+PATIENCE = 300
+"""Seconds for whatever should happen at all; to wait so long is to fail."""
+
+FACTS = """async () => {
+    for (const details of document.querySelectorAll("article details")) details.open = true;
+    const late = [...document.images].filter(one => one.loading === "lazy");
+    for (const one of late) one.loading = "eager";
+    await Promise.allSettled([...document.images].map(one => one.decode()));
+    return {
+        title: document.title,
+        headings: document.querySelectorAll("h1").length,
+        unnamed: [...document.querySelectorAll("header, aside, nav, footer, form")]
+            .filter(one => !one.closest("article") && !one.ariaLabel && !one.role)
+            .map(one => one.outerHTML.slice(0, 80)),
+        width: document.documentElement.scrollWidth,
+        awaited: [...document.head.querySelectorAll("[rel=stylesheet], script[src]")]
+            .filter(one => !one.async).map(one => one.outerHTML),
+        cut: [...document.querySelectorAll("article pre")]
+            .filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent),
+        formulas: document.querySelectorAll("math").length,
+        notDrawn: [...document.querySelectorAll("math")]
+            .filter(one => !one.getBoundingClientRect().width || one.querySelector("merror"))
+            .map(one => one.textContent),
+        images: [...document.images].map(one => ({
+            alt: one.alt, drawn: one.complete && one.naturalWidth > 0, source: one.src.slice(0, 80),
+            scale: one.getBoundingClientRect().width / one.getAttribute("width"),
+            isLate: late.includes(one), high: one.getAttribute("height") ?? 0,
+        })),
+        links: [...document.links].map(link => link.href),
+        names: [...document.querySelectorAll("[id]")].map(one => one.id),
+    };
+}"""
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what was seen there."""
+
+    page: str
+    theme: str
+    size: str
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def saw(self, what: str, told: Any) -> None:
+        if what == "request":
+            self.asked.append(told.url)
+        elif what == "pageerror" or told.type in ("error", "warning"):
+            self.complaints.append(str(told))
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """The notebooks, by their stems, as they came out of the one run that the site is built of."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, ran):
+    """The site, rebuilt, with notebooks whose GPTs train for a few steps."""
+    pytest.importorskip("sphinx", reason='the extra `site` is not there: pip install -e ".[site]"')
+    from course.publishing.site import build, executed
+
+    def run_shortly(stem, text, run=executed.run_notebook):
+        notebook = nbformat.reads(text, as_version=4)
+        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        before, first.source = first.source, FEW_STEPS + first.source
+        done = run(stem, nbformat.writes(notebook))
+        next(cell for cell in done.cells if cell.cell_type == "code").source = before
+        ran[stem] = copy.deepcopy(done)  # the site leaves sliders out
+        return done
+
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executed, "run_notebook", run_shortly)
+        assert build.build_site(folder / "site", folder / "kept") == "", "Sphinx warns"
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """All pages, by their names."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The script of axe-core, as npm has it."""
+    folder = tmp_path_factory.mktemp("axe")
+    if not shutil.which("npm"):
+        pytest.skip("accessibility is not measured: there is no npm to fetch axe-core")
+    command = ["npm", "pack", "--silent", AXE]
+    try:
+        fetched = subprocess.run(
+            command, cwd=folder, timeout=PATIENCE, capture_output=True, text=True, check=True
+        )
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"accessibility is not measured: npm cannot fetch {AXE}: {error}")
+    shutil.unpack_archive(folder / fetched.stdout.strip(), folder)
+    return folder / "package" / "axe.min.js"
+
+
+def window(chromium, theme="light", size="desktop", **options):
+    width, height = SIZES[size]
+    page = chromium.new_page(
+        color_scheme=theme, viewport={"width": width, "height": height}, **options
+    )
+    page.set_default_timeout(1000 * PATIENCE)
+    return page
+
+
+@pytest.fixture
+def opened(site, chromium):
+    """`opened(name, theme)`: a page of the site in its own window."""
+    windows = []
+
+    def open_page(name, theme="light"):
+        windows.append(window(chromium, theme))
+        windows[-1].goto(f"{site.as_uri()}/{name}")
+        return windows[-1]
+
+    yield open_page
+    for one in windows:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def visits(site, pages, chromium):
+    """Every page, visited in each theme and in each size."""
+    seen = []
+    for theme, size in LOOKS:
+        page = window(chromium, theme, size)
+        for what in ("request", "pageerror", "console"):
+            page.on(what, lambda told, what=what: seen[-1].saw(what, told))
+        for name in pages:
+            seen.append(Visit(name, theme, size))
+            page.goto((site / name).as_uri())
+            seen[-1].facts = page.evaluate(FACTS)
+        page.close()
+    return seen
+
+
+def test_all_of_the_course_is_there_and_small(site, pages, visits):
+    wanted = {f"course/lessons/{lesson.stem}/README.html" for lesson in lessons()}
+    wanted |= {f"exercises/{lesson.stem}.html" for lesson in lessons()}
+    wanted |= {f"notebooks/{stem}.html" for stem in stems()}
+    assert wanted | {"index.html", "course/instructors.html", "search.html"} < set(pages)
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    print(f"{size / 1e6:.1f} MB")
+    assert size < 1.2e6 * len(lessons())
+    limits = {f"course/lessons/{lesson.stem}/README.html": 500_000 for lesson in lessons()}
+    limits |= {f"notebooks/{stem}.html": 700_000 for stem in stems()}
+    sizes = {one.page: _with_all_it_loads(site, one) for one in visits if one.page in limits}
+    assert {page: size for page, size in sizes.items() if size > limits[page]} == {}
+
+
+def _with_all_it_loads(site: Path, visit: Visit) -> int:
+    """Return the bytes of a page, of its figures, and of whatever else it asked for."""
+    page = site / visit.page
+    text = page.read_text(encoding="utf-8")
+    figures = {page.parent / unquote(one) for one in re.findall(r'src="([^":]+\.svg)"', text)}
+    asked = {Path(url2pathname(urlsplit(url).path)) for url in visit.asked if url[:5] == "file:"}
+    return sum(path.stat().st_size for path in {path.resolve() for path in figures | asked})
+
+
+@pytest.mark.parametrize("stem", stems())
+def test_a_notebook_runs_without_a_warning_and_shows_figures_and_sliders(site, ran, stem):
+    outputs = [output for cell in ran[stem].cells for output in cell.get("outputs", [])]
+    shown = [output.get("data", {}) for output in outputs]
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
+    assert not re.search(r"\bWarning\b", nbformat.writes(ran[stem]))
+    assert sum("<img" in data.get("text/html", "") for data in shown) >= 2
+    assert sum("application/vnd.jupyter.widget-view+json" in data for data in shown) >= 1
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_the_reference_earns_all_points_of_a_notebook(site, ran, lesson):
+    earned = {
+        cell["metadata"]["nbgrader"]["grade_id"]: int(output["data"]["text/plain"])
+        for cell in ran[lesson.notebook.stem].cells
+        for output in cell.get("outputs", [])
+        if "nbgrader" in cell["metadata"] and output["output_type"] == "execute_result"
+    }
+    assert earned == {exercise.name: exercise.points for exercise in lesson.exercises}
+
+
+def test_no_page_asks_another_machine_for_anything(visits):
+    asked = [(visit.page, url) for visit in visits for url in visit.asked]
+    assert any("site.js" in url for _, url in asked)
+    inside = ("file", "data", "blob")
+    assert [(page, url) for page, url in asked if urlsplit(url).scheme not in inside] == []
+
+
+def test_no_page_complains(visits):
+    assert [(visit.page, visit.complaints) for visit in visits if visit.complaints] == []
+
+
+def test_nothing_is_awaited_before_a_page_is_drawn(visits):
+    assert [(v.page, v.facts["awaited"]) for v in visits if v.facts["awaited"]] == []
+
+
+def test_no_page_is_wider_than_its_window(visits):
+    wide = [
+        (visit.page, visit.theme, visit.size, visit.facts["width"])
+        for visit in visits
+        if visit.facts["width"] > SIZES[visit.size][0]
+    ]
+    assert wide == []
+
+
+def test_every_formula_is_drawn(visits):
+    assert sum(visit.facts["formulas"] for visit in visits) > 100
+    assert [(v.page, v.facts["notDrawn"]) for v in visits if v.facts["notDrawn"]] == []
+
+
+def test_no_line_of_code_or_of_a_result_is_cut_on_a_desktop(visits):
+    assert [
+        (v.page, v.facts["cut"]) for v in visits if v.size == "desktop" and v.facts["cut"]
+    ] == []
+
+
+def test_every_page_has_one_first_heading_and_its_landmarks_have_names(visits):
+    assert {visit.facts["headings"] for visit in visits} == {1}
+    assert [(v.page, v.facts["unnamed"]) for v in visits if v.facts["unnamed"]] == []
+
+
+def test_the_text_of_a_figure_can_be_read_on_a_phone(visits):
+    smallest = SMALL * PIXELS_PER_INCH / 72  # as wide as the figure says it is
+    shown = [
+        (visit.page, image["scale"] * smallest)
+        for visit in visits
+        for image in visit.facts["images"]
+        if visit.page.startswith("notebooks/")
+    ]
+    assert len(shown) > 20
+    assert [(page, size) for page, size in shown if size < SMALLEST] == []
+
+
+def test_every_image_is_drawn_and_described(visits):
+    images = [(visit.page, image) for visit in visits for image in visit.facts["images"]]
+    assert len(images) > 50
+    assert [one for one in images if len(one[1]["alt"]) < 20 or not one[1]["drawn"]] == []
+
+
+def test_the_first_figure_comes_at_once_and_all_keep_room(visits):
+    for visit in visits:
+        if visit.page.startswith("course/lessons/") and visit.facts["images"]:
+            first, *others = visit.facts["images"]
+            assert not first["isLate"], visit.page
+            assert [one for one in others if not int(one["high"])] == [], visit.page
+    assert sum(one["isLate"] for visit in visits for one in visit.facts["images"]) > 50
+
+
+def test_no_link_is_broken_and_others_go_out_by_https(site, visits):
+    names = {site / visit.page: set(visit.facts["names"]) for visit in visits}
+    broken = set()
+    for visit in visits:
+        for link in visit.facts["links"]:
+            address, place = urldefrag(link)
+            if urlsplit(address).scheme == "https":
+                continue
+            path = Path(url2pathname(urlsplit(address).path))
+            is_here = urlsplit(address).scheme == "file" and path.is_file()
+            if not is_here or (place and unquote(place) not in names.get(path, ())):
+                broken.add((visit.page, link))
+    assert broken == set()
+
+
+FOUND = """() => document.querySelector(".search-summary")?.textContent.includes("finished") &&
+    [...document.querySelectorAll("ul.search li")]
+        .every(one => one.querySelector(":scope > span, .context"))"""
+"""Each page is found with what it says about the words, or a name with what it is."""
+
+
+def found_by(page):
+    """What the search found: links, and the texts below them, best first."""
+    page.wait_for_function(FOUND)
+    found = page.locator("ul.search li").evaluate_all(
+        "all => all.map(one => [one.querySelector('a').getAttribute('href'), one.textContent])"
+    )
+    return [link for link, _ in found], [text for _, text in found]
+
+
+def test_the_search_is_reached_and_used_by_keys(opened):
+    page = opened("index.html")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.type("rotate_half")
+    page.keyboard.press("Enter")
+    links, texts = found_by(page)
+    assert "course/lessons/rope/README.html" in links
+    assert "exercises/rope.html#exercises.rope.rotate_half" in links
+    assert any("rotate_half" in text for text in texts)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
+def test_the_search_finds_a_lesson_first_and_quotes_it(opened, lesson):
+    links, texts = found_by(opened(f"search.html?q={lesson.stem}"))
+    assert links[0] == f"course/lessons/{lesson.stem}/README.html"
+    assert lesson.stem in texts[0]
+
+
+def test_a_word_that_is_searched_for_is_shown_in_its_lesson(opened):
+    page = opened("search.html?q=rotary")
+    links, texts = found_by(page)
+    assert links[0] == "course/lessons/rope/README.html"
+    assert "rotary" in texts[0].lower()
+    page = opened("search.html?q=wavelength")
+    links, _ = found_by(page)
+    page.locator(f'ul.search a[href="{links[0]}"]').first.click()
+    hit = page.locator("article .highlighted").first
+    hit.wait_for()
+    page.wait_for_function("document.querySelector('article .highlighted').checkVisibility()")
+    page.wait_for_function(
+        "(({ top, bottom }) => top > 0 && bottom < innerHeight)"
+        "(document.querySelector('article .highlighted').getBoundingClientRect())"
+    )
+
+
+def test_the_next_page_is_reached_by_keys(opened):
+    page = opened("course/lessons/lookup/README.html")
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('a.next-page')"):
+            break
+    else:
+        pytest.fail("300 presses of Tab do not reach the link to the next page")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"exercises/lookup\.html"))
+
+
+def test_everything_is_read_without_a_script(site, chromium):
+    page = window(chromium, java_script_enabled=False)
+    page.goto((site / "course/lessons/rope/README.html").as_uri())
+    assert page.locator("article math:visible").first.bounding_box()["width"] > 5
+    page.goto((site / "notebooks/5_rope.html").as_uri())
+    figure = page.locator("article details img").first
+    assert not figure.is_visible()
+    page.locator("article details summary").first.click()
+    assert figure.bounding_box()["width"] > 500
+    page.close()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_figure_turns_with_the_theme_and_is_light_on_paper(opened, theme):
+    page = opened("course/lessons/lookup/README.html", theme)
+    figure = page.locator("article img[loading]").first
+    figure.evaluate("one => { one.loading = 'eager'; return one.decode(); }")
+
+    def ground():
+        with Image.open(io.BytesIO(figure.screenshot())) as image:
+            return image.convert("L").getpixel((9, 9))
+
+    seen = {}
+    for _ in range(3):  # the button goes through automatic, light and dark
+        seen[page.evaluate("document.body.dataset.theme")] = ground()
+        page.locator(".content-icon-container .theme-toggle").click()
+    assert seen["light"] > 250 and seen["dark"] < 60
+    assert seen["auto"] == seen[theme]
+    page.emulate_media(media="print")
+    assert ground() > 250
+
+
+def test_on_paper_all_is_unfolded_and_only_the_text_remains(opened):
+    page = opened("notebooks/5_rope.html", "dark")
+    folded = page.locator("article details:not([open]) > :not(summary)")
+    assert folded.count() > 10
+    assert not any(one.is_visible() for one in folded.all())
+    page.emulate_media(media="print")
+    assert all(one.is_visible() for one in folded.all())
+    for name in (".sidebar-drawer", ".toc-drawer", ".skip-to-content", ".theme-toggle >> nth=0"):
+        assert not page.locator(name).is_visible(), name
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+    assert page.locator("article pre").evaluate_all(wide) == []
+    assert len(page.pdf()) > 50_000
+
+
+ONE_OF_EACH_KIND = [
+    *("index.html", "search.html", "course/instructors.html", "course/lessons/README.html"),
+    *("course/lessons/lookup/README.html", "exercises/rope.html", "helpers/figures.html"),
+    *(f"course/lessons/{name}/README.html" for name in ("permutation", "sinusoidal", "rope")),
+    *("notebooks/1_lookup.html", "notebooks/positions_lab.html"),
+]
+
+
+@pytest.mark.parametrize(
+    ("theme", "names", "rules"),
+    [("light", None, {}), ("dark", ONE_OF_EACH_KIND, {"runOnly": ["color-contrast"]})],
+)
+def test_nothing_stands_in_anybodys_way(site, pages, opened, axe, theme, names, rules):
+    script, found = axe.read_text(encoding="utf-8"), []
+    page = opened("index.html", theme)
+    options = rules | {"resultTypes": ["violations"]}  # of the others only that there are some
+    for name in names or pages:
+        page.goto((site / name).as_uri())
+        page.evaluate(script)
+        result = page.evaluate("options => axe.run(document, options)", options)
+        assert result["passes"], name
+        found += [
+            (name, violation["id"], violation["nodes"][0]["html"][:200])
+            for violation in result["violations"]
+        ]
+    assert found == []

@@ -1,0 +1,243 @@
+"""`course reset`: a lesson starts afresh, and not a byte of what was there is lost."""
+
+import contextlib
+import errno
+import itertools
+import os
+import re
+from functools import partial
+
+import pytest
+from click.testing import CliRunner
+from killing import Kill, Killed
+
+from course.cli import main
+from course.core.syllabus import find_lesson
+from course.publishing.building.notebooks import LAB
+from course.student import backups
+
+pytestmark = pytest.mark.usefixtures("built")
+
+
+def reset(*arguments):
+    return CliRunner().invoke(main, ["reset", *arguments])
+
+
+def work(lesson, what):
+    """Write something of a student's into both files of a lesson."""
+    lesson.module().write_bytes(b"my module\r\n\xff " + what)
+    lesson.notebook.write_bytes(b"my notebook " + what)
+
+
+def files_of(lesson):
+    return lesson.module().read_bytes(), lesson.notebook.read_bytes()
+
+
+def test_a_lesson_starts_afresh_and_comes_back(built, golden):
+    rope = find_lesson("rope")
+    fresh = files_of(rope)
+    work(rope, b"1")
+    mine = files_of(rope)
+    said = reset("rope").output
+    assert files_of(rope) == fresh
+    name = said.split()[-1]
+    assert said.startswith("rope ") and said.endswith(f": course reset --restore {name}\n")
+    golden("reset", {"a lesson": said.replace(name, "NAME")})
+    assert reset("--list").output == (
+        f"{name}  exercises/rope.py (7 of 7 exercises written), notebooks/5_rope.ipynb\n"
+    )
+    work(rope, b"2")
+    assert reset("--restore", name).exit_code == 0
+    assert files_of(rope) == mine
+    for again in ([], ["rope"]):  # the same once more, and not what the first one replaced
+        assert reset("--restore", *again).output == f"{name} has been restored\n"
+        assert files_of(rope) == mine
+    assert b"my notebook 2" in everything(built / ".course")
+
+
+def test_a_lesson_alone_comes_back(built):
+    rope, lookup = find_lesson("rope"), find_lesson("lookup")
+    work(rope, b"1")
+    work(lookup, b"1")
+    mine = files_of(rope), files_of(lookup)
+    backups.keep([rope.module(), lookup.module()])
+    reset("rope")
+    reset("lookup")
+    fresh = files_of(lookup)
+    assert reset("--restore", "exercises/rope.py").exit_code == 0
+    assert (files_of(rope)[0], files_of(lookup)) == (mine[0][0], fresh)
+    result = reset("--restore", "gpt")
+    assert result.exit_code == 2 and "no copy of exercises/gpt.py" in result.output
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_an_exercise_alone_starts_afresh(built, ends):
+    rope = find_lesson("rope")
+    fresh, notebook = files_of(rope)
+    own = b"\n\ndef mine():\n    return 1  # kept\n\n\ndef rotate_half(x):\n    return x\n"
+    written = fresh.replace(
+        b'    raise NotImplementedError("TODO rope.rotate_half")', b"    return 2"
+    )
+    written = (written + own).replace(b"\n", ends)
+    assert written != fresh
+    rope.module().write_bytes(written)
+    said = reset("rotate_half").output
+    assert said.startswith("rotate_half is back")
+    now = rope.module().read_bytes().replace(b"\r\n", b"\n")
+    assert now.startswith(fresh.rstrip()) and b"# kept" in now and b"return x" not in now
+    assert (ends in rope.module().read_bytes()) and rope.notebook.read_bytes() == notebook
+    assert "--restore" not in reset("rotate_half").output  # there was nothing to do
+    reset("--restore")
+    assert rope.module().read_bytes() == written
+
+
+def test_an_exercise_of_a_file_that_is_no_python_is_left_alone(built):
+    rope = find_lesson("rope")
+    rope.module().write_bytes(b"def (")
+    result = reset("rotate_half")
+    assert result.exit_code == 2
+    assert "rope.py" in result.output
+    assert rope.module().read_bytes() == b"def ("
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_draft(built, monkeypatch):
+    rope = find_lesson("rope")
+    work(rope, b"1")
+    mine = files_of(rope)
+
+    def fail(_, copy):
+        raise OSError(errno.ENOSPC, "No space left on device", str(copy))
+
+    monkeypatch.setattr("shutil.copyfile", fail)
+    result = reset("rope")
+    assert result.exit_code == 1
+    assert result.output.endswith(" device. Nothing is lost.\n")
+    assert files_of(rope) == mine
+    assert list(backups.folder().iterdir()) == []
+
+
+def read_only_folder(folder, monkeypatch):
+    folder.chmod(0o555)
+    if os.access(folder, os.W_OK):
+        pytest.skip("root may write into any folder")
+
+
+def read_only_drive(folder, monkeypatch):
+    """For root, whom permissions do not stop."""
+
+    def fail(file, *_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", str(file))
+
+    monkeypatch.setattr("course.core.files.open", fail, raising=False)
+
+
+@pytest.mark.parametrize("words", [["rope"], ["rotate_half"], ["--restore"]], ids=" ".join)
+@pytest.mark.parametrize("forbid", [read_only_folder, read_only_drive])
+def test_where_nothing_can_be_written_it_is_one_sentence(built, monkeypatch, forbid, words):
+    rope = find_lesson("rope")
+    module = rope.module().read_bytes()
+    rope.module().write_bytes(b"mine = 1\n")
+    backups.keep([rope.module()])
+    rope.module().write_bytes(module + b"mine = 2\n\n\ndef rotate_half(x):\n    return x\n")
+    mine = files_of(rope)
+    with monkeypatch.context() as patch:
+        forbid(rope.module().parent, patch)
+        result = reset(*words)
+    rope.module().parent.chmod(0o755)
+    assert result.exit_code == 1
+    assert re.fullmatch(r"Error: .*\brope\.py .* Nothing is lost\.\n", result.output)
+    assert files_of(rope) == mine
+    assert not list(rope.module().parent.glob(".rope*"))
+    assert reset(*words).exit_code == 0
+    assert files_of(rope) != mine
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["module", "notebook"])
+def test_a_file_that_is_named_starts_afresh_alone(built, number):
+    """A deleted one comes back so."""
+    rope = find_lesson("rope")
+    fresh = files_of(rope)
+    work(rope, b"")
+    mine = files_of(rope)
+    path = (rope.module(), rope.notebook)[number]
+    path.unlink()
+    name = path.relative_to(built).as_posix()
+    said = reset(name).output
+    assert said.startswith(name) and "--restore" not in said
+    assert files_of(rope)[number] == fresh[number]
+    assert files_of(rope)[1 - number] == mine[1 - number]
+    assert reset(f"notebooks/{LAB}.ipynb").exit_code == 0
+
+
+def test_archives_of_one_second_do_not_meet(built):
+    rope = find_lesson("rope")
+    for number in range(5):
+        work(rope, b"%d" % number)
+        reset("rope")
+    kept = [(backups.folder() / name / "notebooks" / "5_rope.ipynb") for name in backups.kept()]
+    assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
+
+
+def test_a_crash_is_one_sentence_and_loses_nothing(built, monkeypatch):
+    rope = find_lesson("rope")
+    work(rope, b"1")
+    mine = files_of(rope)
+
+    def fail(*_, **__):
+        raise OSError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", fail)
+        result = reset("rope")
+    assert (result.exit_code, result.output) == (1, "Error: no space. Nothing is lost.\n")
+    assert files_of(rope) == mine
+    reset("rope")
+    assert files_of(rope) != mine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("back", [False, True], ids=["reset", "restore"])
+def test_it_may_be_killed_at_any_moment(built, back):
+    rope = find_lesson("rope")
+    paths, fresh = (rope.module(), rope.notebook), files_of(rope)
+    work(rope, b"1")
+    expected = files_of(rope) if back else fresh
+    kept = backups.keep(paths)
+    action = partial(backups.restore, kept) if back else partial(backups.reset, *paths)
+    for n in itertools.count(1):
+        work(rope, b"again %d" % n)
+        mine = files_of(rope)
+        kill = Kill(n)
+        with kill.armed(), contextlib.suppress(Killed):
+            action()
+        assert {*mine} <= everything(built)
+        action()
+        assert {*mine} <= everything(built) and files_of(rope) == expected
+        if len(kill.changes) < n:
+            break
+    assert n > 5
+
+
+def everything(folder):
+    """All files, without drafts: half of one is nobody's."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
+    return {path.read_bytes() for path in files if ".draft" not in str(path)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "a name to reset, --list, or --restore"),
+        (["rope", "--list"], "a name to reset, --list, or --restore"),
+        (["roap"], '"roap"; did you mean "rope"?'),
+        (["--restore"], "there are no copies yet"),
+        (["--restore", "x"], 'there is no copy "x"; there are no copies yet'),
+        (["--restore", "../x"], 'there is no copy "../x"; there are no copies yet'),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(built, golden, arguments, sentence):
+    result = reset(*arguments)
+    assert result.exit_code == 2
+    error = result.output.splitlines()[-1]
+    assert error.startswith("Error: ") and sentence in error
+    golden("reset", {" ".join(arguments) or "nothing": error})

@@ -1,0 +1,535 @@
+"""What a student sees: three outcomes, points, and one clear sentence for whatever goes wrong."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from course import ROOT
+from course.core.stubs import stub_from
+from course.core.syllabus import find_lesson
+from course.mistakes.variant import reference_text
+from course.testing.case import by_exercise, collect
+from course.testing.earlier import names_defined_by
+from course.testing.examine import Examination
+from course.testing.executor import Executor
+from course.testing.loading import load_module, run_module
+from course.testing.outcomes import Wrong
+from course.testing.run import Module
+from course.testing.run import run as run_tests
+from course.testing.source import sources_of_earlier, used_exercises
+
+SOLUTION = (ROOT / "solutions" / "rope.py").read_text(encoding="utf-8")
+IN_ORDER = [exercise.name for exercise in find_lesson("rope").exercises]
+EXERCISES = set(IN_ORDER)
+
+
+TWO = ("--exercise=rotate_half", "--exercise=ntk_base")
+"""Options that test two short exercises, where a run of all would show nothing more."""
+
+
+def points_of(*passed: str) -> str:
+    """Return the line of points of one who passes these exercises of rope and no others."""
+    return points_without(*EXERCISES.difference(passed))
+
+
+def points_without(*wrong: str) -> str:
+    """Return the line of points of one who passes all of rope but these exercises."""
+    worth = {exercise.name: exercise.points for exercise in find_lesson("rope").exercises}
+    total = sum(worth.values())
+    return f"5 rope: {total - sum(map(worth.get, wrong))} of {total} points"
+
+
+@dataclass
+class Run:
+    """The exit status and the printed text of one test run, the folder of the module, its text."""
+
+    status: int
+    text: str
+    folder: str
+    source: str | bytes | None
+
+    @property
+    def flat(self) -> str:
+        """The text in one line: sentences are wrapped at 80 columns."""
+        return " ".join(self.text.split())
+
+    def paragraph_with(self, fact: str) -> str:
+        """The paragraph that holds a word, in one line; the file is the student's."""
+        return next(one for one in self.paragraphs if fact in one)
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """All paragraphs without their titles, each in one line; the file is the student's."""
+        without_titles = re.sub(r"^-{3,}.*\n", "", self.text, flags=re.MULTILINE)
+        paragraphs = without_titles.replace(self.folder, "exercises/").split("\n\n")
+        return [" ".join(one.split()) for one in paragraphs]
+
+    def line_with(self, words: str) -> str:
+        return next((line for line in self.text.splitlines() if words in line), "")
+
+
+@pytest.fixture
+def run(tmp_path: Path, few_to_search):
+    """Runs the graded tests of lesson 5 on a module with this text."""
+
+    def run_on(source: str | bytes | None, *options: str) -> Run:
+        if source is not None:
+            data = source if isinstance(source, bytes) else source.encode("utf-8")
+            (tmp_path / "rope.py").write_bytes(data)
+        arguments = ["-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
+        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/", source)
+
+    return run_on
+
+
+def with_body(name: str, body: str) -> str:
+    """The solution with another body for one function, appended so that it wins."""
+    return f"{SOLUTION}\n\ndef {name}(*args, **kwargs):\n    {body}\n"
+
+
+def test_a_stub_is_to_do_and_earns_nothing(run):
+    result = run(stub_from(SOLUTION, "rope"))
+    assert result.status == 1
+    assert points_without(*EXERCISES) in result.flat
+    assert result.text.splitlines()[-1].startswith(f"{len(EXERCISES)} to do in")
+    assert "passed" not in result.text.splitlines()[-1]
+    assert "wrong" not in result.text.splitlines()[-1]
+
+
+def test_one_wrong_exercise_costs_its_own_points_only(run):
+    result = run(SOLUTION.replace("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
+    assert result.status == 1
+    assert points_without("rotate_half") in result.flat
+    assert result.line_with("rotate_half  ").split()[1] == "wrong"
+
+
+def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
+    stub = stub_from(SOLUTION, "rope")
+    body = SOLUTION[SOLUTION.index("def apply_rope") : SOLUTION.index("class RotaryEmbedding")]
+    start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
+    result = run(stub[:start] + body + stub[end:])
+    assert points_without(*EXERCISES - {"apply_rope"}) in result.flat
+    assert "wrong" not in result.flat
+
+
+BIASED = """
+class Block(Block):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.mlp[0] = nn.Linear(*self.mlp[0].weight.shape[::-1])
+"""
+ON_THE_CPU = """
+class LearnedPositionalEmbedding(LearnedPositionalEmbedding):
+    def forward(self, seq_len):
+        super().forward(seq_len)
+        return self.weight[torch.arange(seq_len)]
+
+
+class GPTEmbedding(GPTEmbedding):
+    def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
+        super().__init__(vocab_size, block_size, n_embd, dropout)
+        self.pos_emb = LearnedPositionalEmbedding(block_size, n_embd)
+
+    def forward(self, ids):
+        return self.dropout(self.tok_emb(ids) + self.pos_emb(ids.shape[1]))
+"""
+KEYS_FOR_ALL_HEADS = """
+class GroupedQueryAttention(GroupedQueryAttention):
+    def forward(self, x, cache=None):
+        return super().forward(x + 1, cache)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stem", "wrong", "exercise", "parts"),
+    [
+        ("gpt", BIASED, "GPT", {"Block", "CausalSelfAttention"}),
+        ("learned", ON_THE_CPU, "GPTEmbedding", {"LearnedPositionalEmbedding"}),
+        ("llama", KEYS_FOR_ALL_HEADS, "Llama", {"GroupedQueryAttention", "RMSNorm"}),
+    ],
+)
+def test_what_is_right_earns_its_points_over_a_wrong_part_and_says_so(stem, wrong, exercise, parts):
+    lesson = find_lesson(stem)
+    text = lesson.module("solutions").read_text(encoding="utf-8")
+    text = text.replace("from solutions.", "from exercises.") + wrong
+    text += "" if f"class {exercise}(" in wrong else reference_text(stem, exercise)
+    earlier = names_defined_by(sources_of_earlier(stem))
+    module = run_module(text.encode(), lesson.module(), earlier)
+    examination = Examination(Executor(module), text.encode())
+    cases = by_exercise(collect([lesson.tests]))[exercise]
+    (of_it,) = run_tests(Module(lesson.module(), examination, source=b" "), cases).exercises
+    assert of_it.status == "passed", of_it.first_wrong
+    assert "with a correct" in of_it.remark and parts <= set(re.findall(r"\w+", of_it.remark))
+
+
+MEAN_OVER_ALL_LOGITS = """
+def negative_sampling_loss(positive, negative):
+    logits = torch.cat([positive[:, None], negative], dim=1)
+    wanted = torch.zeros_like(logits)
+    wanted[:, 0] = 1
+    return nn.functional.binary_cross_entropy_with_logits(logits, wanted)
+"""
+
+
+@pytest.mark.parametrize(("trainer", "right"), [("as it is", True), ("without zero_grad", False)])
+def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
+    """A wrong trainer passes some tests with a wrong loss, and the others with a right one."""
+    path = find_lesson("skipgram").module("solutions")
+    source = path.read_text(encoding="utf-8") + MEAN_OVER_ALL_LOGITS
+    if not right:
+        assert "optimizer.zero_grad()" in source
+        source = source.replace("optimizer.zero_grad()", "pass")
+    module = run_module(source.encode(), ROOT / "exercises" / "skipgram.py")
+    examination = Examination(Executor(module), source.encode())
+    cases = [
+        one for one in collect([find_lesson("skipgram").tests]) if one.exercise == "train_skipgram"
+    ]
+    assert all(examination.run(case).status == "passed" for case in cases) == right
+
+
+def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
+    """But what is right may take its time."""
+    monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0.1)
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "rotate_half"]
+    solution = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+    outcomes = {}
+    for result in ("turned(x)", "x"):
+        slow = f"def rotate_half(x):\n    time.sleep(0.06)\n    return {result}\n"
+        source = f"{solution}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}".encode()
+        module = run_module(source, ROOT / "exercises" / "rope.py")
+        examination = Examination(Executor(module), source)
+        outcomes[result] = [examination.run(case).status for case in cases]
+    assert set(outcomes["turned(x)"]) == {"passed"}
+    assert outcomes["x"][0] == "wrong"
+    assert outcomes["x"][-3:] == ["not run"] * 3
+
+
+@pytest.mark.parametrize(
+    ("slow", "tries"),
+    [
+        ("def apply_rope(x, cos, sin):\n    rotate_half(x)\n    while True: pass", 1),
+        ("def rotate_half(x):\n    while True: pass", 2),
+    ],
+    ids=["the exercise", "one that it uses"],
+)
+def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
+    """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
+    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
+    right = load_module(find_lesson("rope").module("solutions"))
+    assert Examination(Executor(right)).run(cases[0]).status == "passed"  # the first time is slow
+    source = f"{SOLUTION}\n\n{slow}\n".encode()
+    module = run_module(source, ROOT / "exercises" / "rope.py")
+    examination = Examination(Executor(module), source)
+    lent, attempt = [], Examination.attempt
+    monkeypatch.setattr(
+        Examination,
+        "attempt",
+        lambda self, case, others=(): lent.append(others) or attempt(self, case, others),
+    )
+    finding = examination.run(replace(cases[0], seconds=1))
+    assert len(lent) == tries
+    assert finding.status == ("wrong" if tries == 1 else "passed")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "body", "used"),
+    [
+        ("rotate_half", "def rotate_half(x): return x", ()),
+        ("apply_rope", "def apply_rope(x): return rotate_half(x)", ("rotate_half",)),
+        (
+            "RotaryEmbedding",
+            "TABLE = rope_tables(1, 2)\nclass RotaryEmbedding: ...",
+            ("rope_tables", "rotate_half", "apply_rope"),
+        ),
+        ("rotate_half", "def rotate_half(x): return apply_rope(x)", ()),
+    ],
+)
+def test_which_earlier_exercises_one_builds_on(exercise, body, used):
+    assert used_exercises(body.encode(), "rope", exercise) == used
+
+
+@pytest.mark.parametrize("option", ["-k", "--exercise"])
+def test_choosing_an_exercise_runs_it_and_no_other(run, option):
+    result = run(SOLUTION, option, "rotate_half")
+    assert points_without(*EXERCISES - {"rotate_half"}) in result.flat
+    assert "rope_tables" not in result.flat
+    assert re.fullmatch(r"\d+ passed(, \d+ deselected)? in .*", result.text.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("option", "keyword", "advice"),
+    [("--exercise", "rotate_hlaf", "rotate_half"), ("-k", "xyzzy", "course check")],
+)
+def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
+    result = run(SOLUTION, option, keyword)
+    assert result.status != 0
+    assert f'"{keyword}"' in result.flat and advice in result.flat
+
+
+def test_a_part_of_an_exercise_earns_nothing_yet(run):
+    first = "tests/test_rope.py::TestRotateHalf::"
+    listed = run(SOLUTION, "--collect-only", *TWO).text.splitlines()
+    result = run(SOLUTION, *TWO, "--deselect", next(line for line in listed if first in line))
+    assert points_of("ntk_base") in result.flat
+
+
+def test_above_a_message_stand_one_letter_for_each_exercise_and_no_noise(run):
+    """As in `course check rope`, also in `pytest tests/test_rope.py`, and whatever warns."""
+    warns = "import warnings; warnings.warn('old'); return args[0]"
+    result = run(with_body("rotate_half", warns), "--verbosity=0")
+    row, empty, title, *_ = result.text.splitlines()
+    letters = "".join("x" if name == "rotate_half" else "+" for name in IN_ORDER)
+    assert re.fullmatch(rf"{re.escape(letters)} +\[100%\]", row)
+    assert empty == "" and title.startswith("--") and "rotate_half: " in title
+    assert "warning" not in result.text and "collected" not in result.text
+
+
+def test_what_could_not_be_loaded_is_not_called_wrong(run):
+    result = run("def broken(:\n")
+    assert "wrong" not in result.text
+    assert result.line_with("rotate_half  ").split()[1:3] == ["not", "checked"]
+    assert re.fullmatch(r"\d+ not run in .*", result.text.splitlines()[-1])
+
+
+def test_a_deleted_file_comes_back_alone(repository):
+    path = find_lesson("rope").module()
+    with pytest.raises(Wrong, match=r"; `course reset exercises/rope\.py` brings it back"):
+        load_module(path)
+
+
+def test_stopping_at_the_first_that_is_wrong_passes_what_is_to_do(run):
+    stub = stub_from(SOLUTION, "rope")
+    result = run(f"{stub}\n\ndef apply_rope(x, cos, sin):\n    return x\n", "-x")
+    assert result.status == 1
+    assert "!!!" not in result.text
+    assert "2 to do, 1 wrong in" in result.text.splitlines()[-1]
+
+
+RIGHT_FILES = {
+    "declared": f"# coding: latin-1\n'café'\n{SOLUTION}".encode("latin-1"),
+    "printing": f"print('hello')\n{SOLUTION}",
+    "byte-order-mark": "\ufeff" + SOLUTION,
+    "crlf": SOLUTION.replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("source", RIGHT_FILES.values(), ids=RIGHT_FILES)
+def test_a_file_may_be_written_in_many_ways(run, source):
+    result = run(source)
+    assert result.status == 0
+    assert points_without() in result.flat
+
+
+FILES = {
+    "missing": (None, "rope.py"),
+    "binary": (b"\xff\xfe\x00", "UTF-8"),
+    "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "UTF-8"),
+    "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "return torch.cat((-x2,"),
+    "null": (SOLUTION + "\0\n", "null"),
+    "empty": ("", "rope.py"),
+    "import": ("import nowhere_to_be_found", "nowhere_to_be_found"),
+    "exit": ("raise SystemExit(0)", "sys.exit"),
+    "error": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "input": ("input('? ')", "input"),
+    "skip": ("import pytest; pytest.skip('later', allow_module_level=True)", "Skipped: later"),
+    "open": ("rows = open('rows.txt').read()\n", "rows.txt"),
+    "conflict": (
+        f"{SOLUTION}\n<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> upstream/main\n",
+        "git",
+    ),
+    "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_what_is_odd_about_a_file_is_one_sentence(run, golden, case):
+    source, fact = FILES[case]
+    result = run(source, *TWO)
+    assert result.status == 1
+    assert fact in result.flat
+    assert "Traceback" not in result.flat and "INTERNALERROR" not in result.text
+    _dots, *said, _points, _summary = result.paragraphs
+    golden("files that cannot be tested", {case: "\n\n".join(said)})
+
+
+_ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
+BODIES = {
+    "prints": (f"print('x is', args[0].shape)\n    {_ROTATE}", "print"),
+    "exits": ("import sys; sys.exit(0)", "sys.exit(0)"),
+    "asks": ("input('? ')", "input(...)"),
+    "debugs": ("import bdb; raise bdb.BdbQuit", "`course check rotate_half`"),
+    "nothing": ("pass", "None"),
+    "error": ("return args[0].chunk(2, dim=7)", "IndexError: Dimension out of range"),
+    "gradient": (
+        "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1.detach()), dim=-1)",
+        "gradient at argument 1",
+    ),
+    "no message": ("raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})", "Odd"),
+    "skip": ("import pytest; pytest.skip('later')", "Skipped: later"),
+    "unusual": ("raise BaseException('unusual')", "BaseException: unusual"),
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_what_an_exercise_does_is_one_sentence(run, golden, case):
+    """And the run goes on: the next exercise earns its points."""
+    body, fact = BODIES[case]
+    result = run(with_body("rotate_half", body), *TWO)
+    is_right = body.endswith(_ROTATE)
+    assert result.status == (0 if is_right else 1)
+    assert fact in result.flat
+    assert "OSError" not in result.flat
+    earned = ("rotate_half", "ntk_base") if is_right else ("ntk_base",)
+    assert points_of(*earned) in result.flat
+    golden("what an exercise does", {case: result.paragraph_with(fact)})
+
+
+@pytest.mark.slow
+def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
+    monkeypatch.setattr("course.testing.case.SECONDS_PER_TEST", 5)
+    result = run(with_body("rotate_half", "while True:\n        try: pass\n        except: pass"))
+    assert result.flat.count("rotate_half did not") == result.flat.count(" 5 s") == 1
+    assert points_without("rotate_half") in result.flat
+    assert "at rope.py:" in result.flat.replace(result.folder, "")
+    assert re.search(r"not run: \d+ tests", result.flat)
+    assert "other tests that fail" not in result.flat
+    assert re.search(r"\d+ passed, 1 wrong, \d+ not run", result.text.splitlines()[-1])
+    assert result.line_with("rotate_half  ").split()[1] == "wrong"
+
+
+def test_an_endless_import_is_cut_off(run, monkeypatch):
+    monkeypatch.setattr("course.testing.run.SECONDS_PER_TEST", 1)
+    result = run("while True: pass", *TWO)
+    assert result.flat.count(" 1 s") == 1
+    assert "while True: pass look at" in result.flat and "rope.py:1 " in result.flat
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
+def test_leaving_the_process_is_no_pass(tmp_path, inside):
+    """In a separate process: if it left, these tests would end with it."""
+    leave = "import os; os._exit(0)"
+    source = with_body("rotate_half", leave) if inside else leave
+    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    arguments = ["--exercise=rotate_half", "--modules", str(tmp_path), "tests/test_rope.py"]
+    result = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, encoding="utf-8", cwd=ROOT
+    )
+    assert result.returncode == 1
+    assert "called os._exit(0)" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("imports", "offender"),
+    [
+        ("from solutions.rope import *", "solutions/, line 1"),
+        ("import importlib; importlib.import_module('solutions.rope')", "solutions"),
+        ("from course.testing import expect", "course.testing.expect, line 1"),
+        ("from exercises.lookup import lookup", "exercises.lookup.lookup, line 1"),
+        ("from . import lookup", "exercises.lookup, line 1"),
+    ],
+)
+def test_borrowed_answers_do_not_pass(run, monkeypatch, golden, imports, offender):
+    for name in ("solutions", "solutions.rope"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(ROOT)
+    result = run(f"{imports}\n{SOLUTION}", *TWO)
+    assert result.status == 1
+    assert offender in result.flat
+    assert points_of() in result.flat
+    golden("answers of others", {imports: result.paragraph_with("rope.py")})
+
+
+@pytest.mark.parametrize(
+    "class_of_result",
+    [
+        "class Yes:\n    __eq__ = lambda *a: True\n    __getattr__ = lambda self, name: self",
+        "class Yes(float):\n    __eq__ = lambda *a: True",
+        "class Yes(torch.Tensor):\n"
+        "    __torch_function__ = classmethod(lambda *a, **k: torch.tensor(True))",
+    ],
+    ids=["object", "number", "tensor"],
+)
+def test_results_that_equal_everything_are_wrong(run, class_of_result):
+    make = "torch.zeros(2).as_subclass(Yes)" if "Tensor" in class_of_result else "Yes()"
+    result = run(
+        with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
+    )
+    assert result.status == 1
+    assert re.fullmatch(r"\d+ wrong in .*", result.text.splitlines()[-1])
+    assert points_without(*EXERCISES) in result.flat
+
+
+def test_a_deleted_function_is_named(run):
+    start = SOLUTION.index("def rotate_half")
+    end = SOLUTION.index("\ndef ", start)
+    result = run(SOLUTION[:start] + SOLUTION[end:], *TWO)
+    assert result.flat.count("rope.py has no rotate_half") == 1
+    assert points_of("ntk_base") in result.flat
+
+
+def test_an_endless_recursion_is_said_to_be_one(run):
+    other = "\ndef other(x):\n    return rotate_half(x)\n"
+    result = run(with_body("rotate_half", "return other(*args)") + other, *TWO)
+    line = f"rope.py:{len(result.source.splitlines()) - 3}: return other(*args)"
+    assert f"{line}, where rotate_half and other" in result.flat
+
+
+def test_a_stub_left_below_finished_code_is_pointed_out(run):
+    text = 'raise NotImplementedError("TODO rope.ntk_base")'
+    begun = stub_from(SOLUTION, "rope").replace(text, f"a_line = 1\n    {text}")
+    (line,) = [number for number, line in enumerate(begun.splitlines(), start=1) if text in line]
+    result = run(begun, *TWO)
+    where = f"{result.folder}rope.py:{line} raises NotImplementedError"
+    assert f"still to do: {where}" in result.flat
+    assert result.flat.count("still to do") == 1
+
+
+def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
+    source = with_body("rotate_half", "return args[0]")
+    first, last = [
+        n for n, line in enumerate(source.splitlines(), start=1) if "def rotate_half" in line
+    ]
+    result = run(source, "--exercise", "rotate_half", "--exercise", "apply_rope")
+    lines = f"rotate_half on lines {first} and {last}"
+    assert result.flat.count(lines) == 1
+    right = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
+    assert right.status == 0
+    assert "rotate_half on lines" not in right.flat
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("def forward", "def foward", "RotaryEmbedding has no method forward"),
+        ("super().__init__()", "pass", "super().__init__()"),
+    ],
+)
+def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):
+    assert right in SOLUTION
+    result = run(SOLUTION.replace(right, wrong), "--exercise", "RotaryEmbedding")
+    assert words in result.flat
+
+
+def test_answers_read_from_the_solutions_are_pointed_out(run):
+    borrow = 'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))'
+    result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}", *TWO)
+    assert result.status == 1
+    assert "solutions/" in result.flat
+    assert points_of() in result.flat
+
+
+def test_a_result_kept_by_identity_is_refused(run):
+    result = run(
+        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half"),
+        *TWO,
+    )
+    assert "rotate_half: changed arguments" in result.text

@@ -1,0 +1,761 @@
+"""The loop on a terminal: one calm screen, single keys, and files that are looked at."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import click
+import pytest
+
+from course import ROOT
+from course.core import terminal
+from course.core.files import write_atomically
+from course.core.syllabus import Status, find_exercises, find_lesson, lessons
+from course.core.terminal import (
+    BELOW,
+    HOME,
+    Screen,
+    Wrapped,
+    advance,
+    folded,
+    visible_length,
+)
+from course.student.watch import loop, saves, words
+from course.student.watch.saves import Saves
+from course.student.watch.text import heading, step_of
+from course.testing.loading import run_module
+from course.testing.messages.terminal import report
+from course.testing.outcomes import Wrong
+from course.testing.result import ExerciseResult, LessonResult, TestResult
+
+EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
+STYLE = re.compile(r"\x1b\[[\d;]*m")
+START, END = "\v", "\f"
+"""Where a screen begins and ends, in a text without control codes."""
+
+PATIENCE = 180
+"""Seconds for whatever should happen at all; to wait so long is to fail."""
+
+
+def without_codes(text: str) -> str:
+    text = STYLE.sub("", text).replace("\r", "")
+    return re.sub(r"\x1b\[\d*[A-Z]", "", text.replace(HOME, START).replace(BELOW, END))
+
+
+# --- lines ----------------------------------------------------------------------------------
+
+
+def test_lines_are_broken_between_words_and_styles_take_no_room():
+    text = f"  got  {click.style('one two', fg='red')} three {'x' * 30} four"
+    lines = folded(text, 20)
+    assert [click.unstyle(line) for line in lines] == [
+        "  got  one two three",
+        "x" * 30,
+        "       four",
+    ]
+    assert folded(text, 100) == [text]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100], ids="pieces of {} characters".format)
+def test_a_text_that_comes_in_pieces_is_broken_between_words(monkeypatch, capsys, size):
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "  one two three four five\nsix seven eight nine!\n\n  averyverylongwordindeed, seven"
+    show = Wrapped()
+    for start in range(0, len(text), size):
+        show(text[start : start + size])
+    before = capsys.readouterr().out
+    assert before.endswith("averyverylongwordindeed,")  # the last word may not be whole yet
+    show.flush()
+    assert (before + capsys.readouterr().out).split("\n") == [
+        "  one two three four",
+        "five",
+        "six seven eight",
+        "nine!",
+        "",
+        "  averyverylongwordindeed,",
+        "seven",
+    ]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.name)
+def test_the_step_of_an_exercise_is_readable_in_a_terminal(exercise):
+    line, title = heading(exercise)
+    step = "\n".join(folded(step_of(exercise), 40))
+    assert line > 1 and re.match(r"\d\. ", title)
+    assert click.unstyle(step).startswith(title.split()[0])
+    assert exercise.name in step and "Do it." in click.unstyle(step)
+    assert "\n\n\n" not in step and not re.search(r"\w {2,}\w", step)
+    prose = [one for one in step.split("\n") if not one.startswith("    ")]
+    without_code = re.sub(r"`[^`]*`", "", "\n".join(prose))
+    assert not re.search(r"<\w+>|\]\(|\*\w|\w\*|^```|\$|\\", without_code, re.MULTILINE)
+    links = re.findall(r"file://\S+", step)
+    assert all(Path(url2pathname(urlparse(link).path)).exists() for link in links)
+    too_long = [one for one in step.split("\n") if visible_length(one) > 40 and " " in one.strip()]
+    assert not too_long
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.stem)
+def test_every_section_of_a_text_comes_in_turn_and_shows_no_tag(lesson):
+    text, steps = lesson.text.read_text(encoding="utf-8"), []
+    while (step := click.unstyle(step_of(lesson.exercises[-1], len(steps)))) not in steps:
+        steps.append(step)
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    in_order = re.findall(r"^##? (.+)", without_code, re.MULTILINE)
+    place = in_order.index(heading(lesson.exercises[-1])[1])
+    assert [step.split("\n")[0] for step in steps] == in_order[place:] + in_order[:place]
+    prose = [line for line in "\n".join(steps).split("\n") if not line.startswith("    ")]
+    assert not re.search(r"</?\w.*|<!.*", re.sub(r"`[^`]*`", "", "\n".join(prose)))
+    assert "\n\n\n" not in "\n\n".join(steps)
+    questions = [line for line in prose if re.match(r"\+ \d\. ", line)]
+    assert len(questions) == len(re.findall(r"^<summary>\d\. ", text, re.MULTILINE))
+
+
+def test_a_number_in_a_sentence_begins_no_item_of_a_list():
+    step = click.unstyle(step_of(find_lesson("permutation").exercise("toy_attention")))
+    assert "\n  2. The softmax" in step
+    assert "Here C = 4, so sqrt(C) = 2. The dot product of dog" in " ".join(step.split())
+    assert not re.search(r"^ *2\. The dot product|^ *0\. Divided", step, re.MULTILINE)
+
+
+def test_a_bar_tells_the_remaining_time_when_it_knows_it(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    shown = []
+    with click.progressbar(length=100, file=io.StringIO()) as bar:
+        for seconds, n_steps in ((60, 0), (2, 1), (2, 1), (2, 8), (10, 10)):
+            now[0] += seconds
+            advance(bar, n_steps)
+            shown.append(bar.format_eta() if bar.show_eta else "")
+    assert shown[:3] == ["", "", ""]
+    assert shown[-1] == "00:06:55"  # 66 s for 10 steps, and 76 s for 20
+
+
+def test_of_several_that_pass_the_last_one_matters_by_its_name():
+    bytes_needed = find_lesson("lookup").exercise("one_hot_bytes")
+    status = dict.fromkeys((one.name for one in EXERCISES), "to do")
+    several = [find_lesson("lookup").exercise(name) for name in ("lookup", "one_hot_lookup")]
+    said = click.unstyle(words.passed([*several, bytes_needed], status))
+    assert said.startswith("+ lookup, one_hot_lookup and one_hot_bytes pass. one_hot_bytes ")
+    assert click.unstyle(words.passed([bytes_needed], status)).endswith(bytes_needed.why)
+
+
+# --- the screen -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def screen(monkeypatch, capsys):
+    """Returns a screen of some size, and what it shows now, without its control codes."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def of_size(columns: int, rows: int):
+        size = os.terminal_size((columns, rows))
+        monkeypatch.setattr(terminal, "get_terminal_size", lambda: size)
+        return Screen()
+
+    of_size.shown = lambda: without_codes(capsys.readouterr().out).strip(f"{START}{END}\n")
+    of_size.raw = lambda: capsys.readouterr().out
+    return of_size
+
+
+def test_what_does_not_fit_is_turned_to(screen):
+    small = screen(30, 8)
+    small.show("\n".join(f"line {n}" for n in range(9)), "keys")
+    first = screen.shown().split("\n")
+    assert first[0] == "line 0" and first[-1] == "keys" and len(first) <= 8
+    assert "page 1 of 2, space for more" in first[-3]
+    small.turn_page()
+    second = screen.shown()
+    assert "line 8" in second and "page 2 of 2, space for the first" in second
+    small.turn_page()
+    assert screen.shown().split("\n") == first
+    small.show("short", "keys")
+    assert screen.shown().split("\n") == ["short", "", "keys"]
+
+
+def test_a_terminal_of_another_size_is_drawn_again(screen):
+    small = screen(30, 8)
+    small.show("a b " * 40, "keys")
+    assert not small.is_resized()
+    screen.shown()
+    screen(25, 20)
+    assert small.is_resized()
+    small.show("a b " * 40, "keys")
+    assert not small.is_resized()
+    lines = screen.shown().split("\n")
+    assert len(lines) > 5 and max(map(len, lines)) <= 25
+
+
+def test_the_step_of_an_exercise_is_folded_to_the_new_width(screen, monkeypatch):
+    def longest_drawn(on: Screen) -> int:
+        on.show(text, "keys")
+        return max(len(line) for line in screen.shown().split("\n") if " " in line.strip())
+
+    monkeypatch.setenv("COLUMNS", "40")
+    text = step_of(find_lesson("rope").exercises[0])
+    resized = screen(40, 500)
+    assert longest_drawn(resized) <= 40
+    screen(90, 500)
+    assert 80 < longest_drawn(resized) <= 90
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_who_wants_no_color_gets_none(screen, monkeypatch, no_color):
+    small = screen(30, 8)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    small.show(click.style("wrong", fg="red"), "keys")
+    assert bool(STYLE.search(screen.raw())) == (not no_color)
+
+
+# --- saves ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text("1", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The times that it is, by the clock that looks are timed with; at first it rests."""
+    times = [0.0]
+    monkeypatch.setattr(saves, "time", SimpleNamespace(perf_counter=lambda: times[-1]))
+    return times
+
+
+def looks(seen: Saves, at: Path, number: int = 2 * saves.OTHERS) -> list[set[Path]]:
+    return [found for _ in range(number) if (found := seen.since_last_time(at))]
+
+
+def test_a_save_is_found_once_and_other_files_a_little_later(folder):
+    seen, one, two = Saves(folder), folder / "one.py", folder / "two.py"
+    assert looks(seen, one) == []
+    one.write_text("22", encoding="utf-8")
+    assert looks(seen, one, 2) == [{one}]
+    two.write_text("22", encoding="utf-8")
+    assert looks(seen, one) == [{two}]
+    assert looks(seen, two) == []
+    two.unlink()
+    assert looks(seen, two, 2) == [{two}]
+
+
+def test_a_save_is_found_where_times_are_coarse(folder):
+    """In the same second, of the same length: only the content tells."""
+    seen, one = Saves(folder), folder / "one.py"
+    assert looks(seen, one) == []
+    before = one.stat()
+    one.write_text("2", encoding="utf-8")
+    os.utime(one, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert looks(seen, one) == [{one}]
+
+
+def test_a_file_that_is_still_written_is_waited_for(folder, clock):
+    seen, one = Saves(folder), folder / "one.py"
+    for length in range(2, 5):
+        one.write_text("x" * length, encoding="utf-8")
+        assert seen.since_last_time(one) == set()
+        assert seen.pause < saves.POLL_SECONDS
+    assert seen.since_last_time(one) == {one}
+
+
+@pytest.mark.parametrize("first", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_an_editor_that_removes_or_empties_a_file_first_gets_more_time(folder, clock, first):
+    seen, one = Saves(folder), folder / "one.py"
+    first(one)
+    assert seen.since_last_time(one) == set() and seen.pause == saves.POLL_SECONDS
+    one.write_text("22", encoding="utf-8")
+    assert seen.since_last_time(one) == set() and seen.pause < saves.POLL_SECONDS
+    assert seen.since_last_time(one) == {one}
+
+
+def test_a_slow_drive_is_looked_at_less_often(folder, clock, monkeypatch):
+    seen, one, read = Saves(folder), folder / "one.py", Path.read_bytes
+    monkeypatch.setattr(
+        Path, "read_bytes", lambda path: clock.append(clock[-1] + 0.02) or read(path)
+    )
+    seen.since_last_time(one)
+    assert saves.POLL_SECONDS < seen.pause <= saves.MOST_SECONDS
+    one.write_text("22", encoding="utf-8")
+    waited = 0.0
+    while not seen.since_last_time(one):  # a look, and one more that finds the same
+        waited += seen.pause
+    assert waited < 1
+
+
+# --- keys and verdicts ----------------------------------------------------------------------
+
+
+class Played:
+    """The loop with a screen of which the steps are given: a key, or a function that is called.
+
+    Attributes:
+        requests: the runs that the loop asked for.
+    """
+
+    def __init__(self, repository: Path, monkeypatch) -> None:
+        self.requests: list[dict] = []
+        self._repository = repository
+        self.is_busy = False
+        monkeypatch.setattr(loop, "is_terminal", lambda: True)
+        monkeypatch.setattr(loop, "Screen", lambda: self)
+        monkeypatch.setattr(loop, "WarmProcess", self._as_warm_process)
+
+    def through(self, *steps: str | Callable[[], None], at: str = "lookup.lookup") -> list[str]:
+        """What is shown after each step, the text and the footer."""
+        self._left, self._after = list(steps), []
+        [exercise] = find_exercises(at)
+        loop.Loop(exercise).run()
+        return self._after[1:]
+
+    def saved(self, old: str, new: str, lesson: str = "lookup") -> Callable[[], None]:
+        """A step: other words in a file; it ends when a run is asked for."""
+
+        def save() -> None:
+            path = self._repository / "exercises" / f"{lesson}.py"
+            text = path.read_text(encoding="utf-8")
+            assert old in text
+            write_atomically(path, text.replace(old, new))
+            self._until = len(self.requests) + 1
+
+        return save
+
+    def verdict(self, *, wrong: str = "", report: str = "", **statuses: str) -> Callable[[], None]:
+        """A step: the end of the run; exercises that are not named are to do."""
+
+        def tell() -> None:
+            every = find_lesson(self.requests[-1]["lesson"]).exercises
+            found = {one.name: "to do" for one in every} | statuses
+            done = {"statuses": found, "edited": [], "wrong": wrong or None, "report": report}
+            self._tell(None, {"done": done})
+
+        return tell
+
+    # --- as the screen ---
+
+    _until = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, text: str, footer: str) -> None:
+        self._shown = click.unstyle(f"{text}\n\n{footer}")
+
+    def is_resized(self) -> bool:
+        return False
+
+    def pressed(self) -> str:
+        if len(self.requests) < self._until:
+            return ""
+        self._after.append(self._shown)
+        step = self._left.pop(0) if self._left else "q"
+        if isinstance(step, str):
+            return step
+        step()
+        return ""
+
+    # --- as the warm process ---
+
+    def _as_warm_process(self, task: str, tell: Callable, forks: bool) -> "Played":
+        self._tell = tell
+        return self
+
+    def run(self, request: dict) -> None:
+        self.requests.append(request)
+
+    def receive(self, process: None, message: dict) -> dict:
+        return message
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def played(repository, monkeypatch):
+    for folder in ("exercises", "course/lessons"):
+        shutil.copytree(ROOT / folder, repository / folder, dirs_exist_ok=True)
+    return Played(repository, monkeypatch)
+
+
+TO_DO = 'raise NotImplementedError("TODO lookup.lookup")'
+WRONG = "return weight[ids + 1]"
+IDLE = [""] * 4 * saves.OTHERS
+"""Looks at the files, and nothing else."""
+
+
+def test_after_a_reset_the_way_back_stays_until_the_next_save(played):
+    wrong = played.verdict(wrong="lookup", report="look at it", lookup="wrong")
+    steps = [played.saved(TO_DO, WRONG), wrong, "r", "y", played.verdict(), *IDLE]
+    steps += [played.saved(TO_DO, WRONG), wrong]
+    _, _, asked, reset, *later, _, told = played.through(played.verdict(), *steps)[1:]
+    assert "Reset lookup?" in asked and "Press y" in asked
+    assert "Enter" not in asked and "read " not in asked
+    undo = re.compile(r"^  course reset --restore \d[\d_-]+$", re.MULTILINE)
+    for screen in (reset, *later):
+        assert "lookup is back to its original state" in screen and undo.search(screen)
+    assert "Ready: save" in later[-1]
+    assert len(played.requests) == 4  # at first, two saves, and the reset
+    assert not undo.search(told)
+
+
+def test_any_other_key_keeps_the_version(played, repository):
+    *_, asked, kept = played.through(played.saved(TO_DO, WRONG), played.verdict(), "r", "2")
+    assert "Reset lookup?" in asked and "Reset lookup?" not in kept
+    assert "1 lookup" in kept and len(played.requests) == 2
+    assert WRONG in (repository / "exercises" / "lookup.py").read_text(encoding="utf-8")
+
+
+def test_answers_of_what_passed_before_are_told_from_the_exercise_at_hand(played):
+    one = played.verdict(lookup="passed")
+    every = played.verdict(**{one.name: "passed" for one in find_lesson("lookup").exercises})
+    wrong_again = played.verdict(wrong="lookup", lookup="wrong")
+    steps = ["s", one, "s", wrong_again, "s", every, "s"]
+    none, _, of_one, _, wrong, _, of_lesson = played.through(*steps)
+    for screen in (none, wrong):
+        assert "lookup hasn't passed yet" in screen and "The reference:" not in screen
+    line = of_one.split("\n")[2]
+    assert line.startswith("one_hot_lookup hasn't passed yet.") and line.endswith(" to lookup:")
+    assert "\nlookup, pick rows" in of_one
+    line = of_lesson.split("\n")[2]
+    assert line.startswith("toy_attention hasn't passed yet.") and line.endswith(" to lesson 1:")
+
+
+def test_an_exercise_that_passed_stays_when_it_is_gone_to_and_shows_its_answer(played):
+    passed = played.verdict(**{one.name: "passed" for one in find_lesson("lookup").exercises})
+    *_, there, still, answer = played.through(passed, "1", passed, "s")
+    assert "\nlookup: " in there and "\nlookup: " in still
+    assert answer.count("The reference:") == 1 and "hasn't passed yet" not in answer
+
+
+def test_a_number_goes_to_the_first_exercise_of_a_lesson_that_has_not_passed(played):
+    steps = [played.verdict(lookup="passed"), "l", "3", played.verdict(), "1", "0"]
+    _, board, there, _, back, unknown = played.through(*steps)
+    assert "lesson's number" in board
+    assert "3 learned: " in there and f"\n{find_lesson('learned').exercises[0].name}: " in there
+    assert "\nlookup: " in back and unknown == back
+
+
+def test_the_last_line_says_that_the_tests_of_another_lesson_are_loaded(played):
+    passed = {one.name: "passed" for one in find_lesson("lookup").exercises}
+    start, loading, ready, loading_as_well, *_ = played.through(
+        played.verdict(), "2", played.verdict(), "1", played.verdict(**passed), "1"
+    )
+    assert "Ready: save exercises/lookup.py" in start
+    assert "Loading the tests of lesson 2." in loading
+    assert "Ready: save exercises/permutation.py" in ready
+    assert "Loading the tests of lesson 1." in loading_as_well
+
+
+def test_a_verdict_on_a_save_closes_the_view_and_one_without_does_not(played):
+    steps = ["l", played.verdict(), played.saved(TO_DO, WRONG), "l"]
+    steps.append(played.verdict(wrong="lookup", report="It is wrong.", lookup="wrong"))
+    opened, still, _, again, told = played.through(*steps)
+    for board in (opened, still, again):
+        assert "What and Where: 0 of" in board
+    assert "It is wrong." in told and "What and Where" not in told
+
+
+def test_t_again_shows_the_next_section(played):
+    own, following, hint, own_again = played.through("t", "t", "h", "t")
+    assert "\n1. An id picks a row\n" in own and "Press t for the next section" in own
+    assert "\n2. A one-hot row picks the same row\n" in following
+    assert "next section" not in hint and own_again == own
+
+
+def test_after_the_last_hint_there_are_no_more(played):
+    *_, last, no_more = played.through("h", "h", "h", "h")
+    assert "no more hints" not in last and "no more hints" in no_more
+    assert "hint 3 of 3" in no_more
+
+
+def test_why_a_file_is_no_python_is_one_sentence_and_its_line_is_apart(repository):
+    path = repository / "exercises" / "rope.py"
+    with pytest.raises(Wrong) as found:
+        run_module(b"import torch\n\nscores = (1 + 2\n", path)
+    test = TestResult("test_a", Status.WRONG, str(found.value))
+    exercise = ExerciseResult("rotate_half", 1, (test,), 1)
+    said = report([LessonResult("rope", (exercise,), trouble=str(found.value))])
+    rule, sentence, *apart = said.split("\n")
+    assert click.unstyle(rule).strip("-") == " rope "
+    assert sentence == click.style(click.unstyle(sentence), fg="red", bold=True)
+    assert "never closed" in sentence and "scores" not in sentence
+    assert apart == ["", "    scores = (1 + 2", "", "  look at exercises/rope.py:3"]
+
+
+# --- all of it ------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals for Python")
+
+
+class Terminal:
+    """`course` on its own pseudo-terminal, and everything that it wrote there."""
+
+    def __init__(self, repository: Path, *arguments: str, columns: int = 80) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        self._said, self._read, (self._ours, self.theirs) = b"", 0, pty.openpty()
+        size = struct.pack("HHHH", 24, columns, 0, 0)
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, size)
+        self.settings = termios.tcgetattr(self.theirs)
+        own = {"PYTHONPATH": str(repository), "PYTHONUTF8": "1", "TERM": "xterm"}
+        without = {"COLUMNS", "LINES", "NO_COLOR"}
+        environment = {name: value for name, value in os.environ.items() if name not in without}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "course", *arguments],
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            cwd=repository,
+            env=environment | own,
+            start_new_session=True,
+        )
+
+    def until(self, words: str) -> str:
+        """What it writes up to some words, or to the end of the screen that they're on.
+
+        What was returned before is not looked at again, and what follows is left for the next call.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            text = self.said
+            place = text.find(words, self._read)
+            end = place + len(words)
+            if text.rfind(START, 0, place) > text.rfind(END, 0, place):
+                end = text.find(END, place) + 1
+            if place >= 0 and end:
+                new, self._read = text[self._read : end], end
+                return new.replace(START, "\n").replace(END, "")
+            assert time.monotonic() < deadline, f"never {words!r}, but {text[self._read :]}"
+            self._listen()
+
+    @property
+    def said(self) -> str:
+        """All that it wrote."""
+        return without_codes(self._said.decode("utf-8", errors="replace"))
+
+    def _listen(self) -> bool:
+        import select
+
+        is_something = bool(select.select([self._ours], [], [], 0.1)[0])
+        if is_something:
+            self._said += os.read(self._ours, 65536)
+        return is_something
+
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def ends(self) -> int:
+        """Wait for its end, with the terminal as it was."""
+        import termios
+
+        deadline = time.monotonic() + PATIENCE
+        while (status := self.process.poll()) is None:
+            assert time.monotonic() < deadline, "it goes on"
+            self._listen()  # a program that nobody reads cannot write its last words
+        while self._listen():
+            pass
+        assert termios.tcgetattr(self.theirs) == self.settings
+        return status
+
+    def close(self) -> None:
+        """End it, and with it what it has started: that would write into the next test's files."""
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()
+        os.close(self._ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory) -> Path:
+    repository = tmp_path_factory.mktemp("terminal") / "course"
+    ignored = shutil.ignore_patterns("__pycache__", "*.ipynb", "golden", "grading")
+    for name in ("course", "exercises", "solutions", "tests"):
+        shutil.copytree(ROOT / name, repository / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", repository)
+    return repository
+
+
+@pytest.fixture
+def on_terminal(copied):
+    started = []
+
+    def start(*arguments: str, columns: int = 80) -> Terminal:
+        started.append(Terminal(copied, *arguments, columns=columns))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+    shutil.copy(ROOT / "exercises" / "lookup.py", copied / "exercises")
+    shutil.rmtree(copied / ".course", ignore_errors=True)
+
+
+def save(repository: Path, old: str, new: str) -> None:
+    path = repository / "exercises" / "lookup.py"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    write_atomically(path, text.replace(old, new))
+
+
+@posix
+@pytest.mark.slow
+def test_alone_it_goes_from_exercise_to_exercise(copied, on_terminal):
+    loop = on_terminal()
+    assert "lookup" in loop.until("course/lessons/lookup/README.md:")
+    loop.until("Ready: save exercises/lookup.py")
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
+    assert "exercises/lookup.py:" in loop.until("save to test again")
+    loop.press("h")
+    loop.until("hint 1 of 3")
+    loop.press("h")
+    assert "hint 1 of 3" in loop.until("hint 2 of 3")
+    loop.press("t")
+    loop.until("ids_pick_rows.svg")
+    loop.press("s")
+    assert "return weight[ids.long()]" not in loop.until("hasn't passed yet")
+    save(copied, "weight[ids + 1]", "weight[ids.long()]")
+    said = loop.until("one_hot_lookup: ")
+    assert "lookup passes." in said
+    loop.press("s")
+    loop.until("In another style")
+    loop.press("n")
+    loop.until("one_hot_bytes: ")
+    loop.press("l")
+    loop.until("What and Where: 4 of 100 points")
+    loop.press("\r")
+    loop.until("one_hot_bytes: ")
+    loop.press("q")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+def test_a_lesson_that_is_done_names_what_comes_and_shows_all_its_answers(copied, on_terminal):
+    path, last = copied / "exercises" / "lookup.py", "return lookup(self.weight, ids)"
+    whole = (ROOT / "solutions" / "lookup.py").read_text(encoding="utf-8")
+    stub = 'raise NotImplementedError("TODO lookup.TokenEmbedding")'
+    write_atomically(path, whole.replace(last, stub))
+    loop = on_terminal()
+    loop.until("TokenEmbedding: ")
+    write_atomically(path, whole)
+    loop.until("+ TokenEmbedding passes.")
+    for part in ("Lesson done!", "open lookup", "s shows our answers", "permutation/README.md"):
+        assert part in loop.said
+    loop.press("s")
+    loop.until("lookup, pick rows of a table by number")
+    loop.press("q")
+    loop.until("To go on")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+def test_a_breakpoint_stops_the_clock_and_q_ends_it(edited, copied, on_terminal):
+    """A test may take three seconds here."""
+    edited(copied / "course" / "testing" / "case.py", "PER_TEST = 30", "PER_TEST = 3")
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "breakpoint(); return 77")
+    check = on_terminal("check", "lookup.lookup")
+    check.until("(Pdb)")
+    time.sleep(5)
+    check.press("len(ids)\r")
+    assert "has been running" not in check.until("\n3\n")
+    check.press("q\r")
+    check.until("Stopped: in the debugger")
+    assert check.ends() == 130
+    assert "did not come to an end" not in check.said
+
+
+@posix
+@pytest.mark.slow
+def test_ctrl_c_ends_a_check_with_a_line(copied, on_terminal):
+    import signal
+
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "while True: pass")
+    check = on_terminal("check", "lookup.lookup")
+    check.until("has been running")
+    check.process.send_signal(signal.SIGINT)
+    check.until("Stopped: by Ctrl+C, while lookup was tested")
+    assert check.ends() == 130
+    assert "KeyboardInterrupt" not in check.said and "Traceback" not in check.said
+
+
+@posix
+@pytest.mark.slow
+def test_while_a_test_takes_long_the_message_about_the_version_before_is_gone(copied, on_terminal):
+    loop = on_terminal()
+    loop.until("Ready")
+    stub, wrong = 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]"
+    save(copied, stub, wrong)
+    loop.until("look at exercises/lookup.py")
+    save(copied, wrong, "while True: pass")
+    loop.until("Testing lookup ...")
+    assert "look at" not in loop.until("takes a long time")
+    save(copied, "while True: pass", "return weight[ids.long()]")
+    loop.until("+ lookup passes.")
+    loop.press("q")
+    loop.until("To go on where you left off")
+    assert loop.ends() == 0
+
+
+@posix
+@pytest.mark.slow
+def test_reset_asks_once_and_keeps_a_copy(copied, on_terminal):
+    loop = on_terminal("watch", "lookup.lookup")
+    loop.until("Ready")
+    loop.press("r")  # there is nothing to lose
+    loop.until("lookup is in its original state.")
+    save(copied, 'raise NotImplementedError("TODO lookup.lookup")', "return weight[ids + 1]")
+    loop.until("save to test again")
+    loop.press("r")
+    loop.until("Reset lookup?")
+    loop.press("x")
+    loop.until("save to test again")
+    assert "ids + 1" in (copied / "exercises" / "lookup.py").read_text(encoding="utf-8")
+    loop.press("ry")
+    loop.until("reset --restore")
+    now = (copied / "exercises" / "lookup.py").read_bytes()
+    assert now == (ROOT / "exercises" / "lookup.py").read_bytes()
+    [kept] = (copied / ".course" / "backups").iterdir()
+    assert "ids + 1" in (kept / "exercises" / "lookup.py").read_text(encoding="utf-8")
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["Ctrl+C", "hangs up", "crashes"])
+def test_the_terminal_is_as_it_was_however_it_ends(copied, on_terminal, ending):
+    import signal
+    import termios
+
+    text = copied / "course" / "lessons" / "lookup" / "README.md"
+    loop = on_terminal(columns=40)
+    for line in loop.until("Ready: save").splitlines():
+        assert len(line) <= 40 or " " not in line.strip(), line
+    assert not termios.tcgetattr(loop.theirs)[3] & termios.ICANON
+    if ending == "crashes":
+        text.rename(copied / "away")
+        try:
+            loop.press("t")
+            assert loop.ends() == 1
+        finally:
+            (copied / "away").rename(text)
+        return
+    loop.process.send_signal(signal.SIGINT if ending == "Ctrl+C" else signal.SIGTERM)
+    assert loop.ends() == 0
