@@ -110,19 +110,19 @@ def server():
 
 
 def _write_sources(place: Path) -> None:
-    """Copy solutions, texts, their figures and their scenes.
+    """Copy solutions, texts, their figures and scenes, and the known mistakes.
 
     What is found once per process is found in this repository, before another takes its place: the
     syllabus, and the solutions that a student's code must not open.
     """
     load_module(lessons()[0].module("solutions"))
     rooms = lessons()[0].room.parent
-    notebooks = rooms.glob("*/notebook.py")
     modules = (lesson.module("solutions") for lesson in lessons())
     texts = [rooms / "README.md", *(lesson.text for lesson in lessons())]
     texts += [ROOT / "README.md", ROOT / "pyproject.toml"]
-    figures, scenes = rooms.glob("*/figures/*.*"), rooms.glob("*/*.js")
-    for source in (*modules, *texts, *notebooks, *figures, *scenes):
+    kinds = ("*/figures/*.*", "*/*.js", "*/mistakes.txt", "*/styles.py", "*/notebook.py")
+    in_rooms = [one for kind in kinds for one in rooms.glob(kind)]
+    for source in (*modules, *texts, *in_rooms):
         copy = place / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
