@@ -184,7 +184,7 @@ def _read(text: Path, dim: int) -> tuple[bytes, np.ndarray]:
 
 
 def _parse(lines: list[bytes], dim: int) -> tuple[bytes, np.ndarray] | None:
-    """Return the words and vectors of some lines, or None if one is damaged or unusual.
+    """Return the words and vectors of some lines, or None if a line is damaged or unusual.
 
     NumPy reads the numbers of all lines at once, so only their total is known. But each line has
     `dim` fields, none of them is empty, and each gives at least one number or ends the reading: if

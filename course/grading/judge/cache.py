@@ -1,4 +1,4 @@
-"""The cache of results: what was graded once is not graded again, whoever hands it in.
+"""The cache of results: what was graded once is not graded again, for another student either.
 
 A result is a file in the user's own cache folder, written whole, and its name is a hash of all that
 it depends on. Nothing near the submissions is ever taken for a result.
