@@ -75,7 +75,7 @@ def logits_of(ids, weights, sizes, base=10000.0, eps=1e-5, attention=attention_o
 def differentiated(function, upstream, *values):
     """The gradients at some float64 tensors, by autograd through one of the formulas above."""
     values = [value.double().requires_grad_() for value in values]
-    return torch.autograd.grad(function(*values), values, upstream.double())
+    return torch.autograd.grad((function(*values) * upstream.double()).sum(), values)
 
 
 # --- modules with weights that the tests know ---------------------------------------------------

@@ -33,7 +33,7 @@ def averages(x, *weights, causal=False, tokens=None):
 def gradients_of_averages(*inputs, upstream, causal=False):
     """What arrives at the inputs when `upstream` arrives at the averages, by autograd."""
     wide = [one.double().requires_grad_() for one in inputs]
-    averages(*wide, causal=causal).backward(upstream)
+    (averages(*wide, causal=causal) * upstream).sum().backward()
     return [one.grad.float() for one in wide]
 
 
@@ -186,7 +186,7 @@ class TestInversePermutation:
     def test_undoes_the_shuffling(self, lesson, draw):
         """Shuffle, then pick by the inverse, and everything is back where it was:
         entry perm[t] of the inverse is t."""
-        for length in 8, 8, 4_300:
+        for length in 8, 8, 1_060:
             perm = draw.permutation(length)
             positions = torch.empty_like(perm)
             positions[perm] = torch.arange(length)

@@ -35,7 +35,7 @@ from course.mistakes import Mistake, errors, mistakes, pytorch
 from course.mistakes.contrast import contrast, outgrown
 from course.mistakes.families import CAUSES, SHOWS, families, in_called
 from course.mistakes.likeness import likeness
-from course.mistakes.variant import EditError, Variant
+from course.mistakes.variant import EditError, Variant, reference_text
 from course.testing.case import Case
 from course.testing.door import Names
 from course.testing.errors import DID_YOU
@@ -82,6 +82,7 @@ class KnownMistake:
         self._cases = cases
         self._seed = seed
         self._findings: dict[Case, Finding] = {}
+        self._others: dict[Case, tuple[int, Any]] = {}
 
     @functools.cached_property
     def examination(self) -> Examination:
@@ -102,6 +103,25 @@ class KnownMistake:
             if one == case:
                 break
         return self._findings[case]
+
+    def may_explain(self, seen: Finding) -> bool:
+        """Return whether it might fail a test as the student's code did.
+
+        It is tried only until something else comes back, which is kept.
+        """
+        if self.mistake.forget is not None or seen.case in self._findings:
+            return self.explains(seen)
+        place, other = self._others.get(seen.case, (0, None))
+        if other is not None and not same_values(other, (seen.trace[place:] or [None])[0]):
+            return False
+        trace = _OnlyAs(seen.trace)
+        try:
+            with warnings.catch_warnings(action="ignore"), briefly():
+                self.examination.attempt(seen.case, trace=trace)
+        except _Another:
+            self._others[seen.case] = len(trace), trace.another
+            return False
+        return self.explains(seen)
 
     def add_findings(self, findings: Iterable[Finding]) -> None:
         """Take over how it fared where it was tried, so that it need not be tried again."""
@@ -129,6 +149,24 @@ class KnownMistake:
             (same_values(found.trace, seen.trace) and found.text == _compared_text(seen))
             or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
         )
+
+
+class _Another(BaseException):
+    """Something else came back; not an `Exception`, so that a test lets it pass."""
+
+
+class _OnlyAs(list):
+    """A trace that goes on only as another one went."""
+
+    def __init__(self, other: Sequence[Any]) -> None:
+        super().__init__()
+        self._other = other
+
+    def append(self, value: Any) -> None:
+        if len(self) == len(self._other) or not same_values(value, self._other[len(self)]):
+            self.another = value
+            raise _Another
+        super().append(value)
 
 
 def _without_tensors(found: Finding) -> Finding:
@@ -255,7 +293,10 @@ def diagnose(
     if any(isinstance(finding.failure, Stopped) for finding in findings):
         return None
     wrong = sorted(
-        (one for one in findings if one.status == Status.WRONG), key=lambda one: one.seconds
+        (one for one in findings if one.status == Status.WRONG),
+        key=lambda one: (
+            0 if _raised_at_once(one) else one.seconds
+        ),  # in a file the simplest is first
     )
     passed = sorted(
         (one for one in findings if one.status == Status.PASSED), key=lambda one: one.seconds
@@ -283,6 +324,17 @@ def diagnose(
             candidates = known.of_families_that_show(symptoms, seconds_of_tests)
         alike |= {one: one.likeness(looks_alike) for one in candidates}
         candidates = sorted(candidates, key=lambda one: -alike[one])
+        if _is_about_names(wrong[0]):  # what was kept raises none, and no two do that don't alone
+            heads = _heads_that_do_not_fit(wrong[0])
+            candidates = [
+                one
+                for one in candidates
+                if one.mistake.forget is None and (not heads or heads != _heads(one.variant.text))
+            ]
+        if (
+            _is_about_names(wrong[0]) or (is_family and _raised_as_none(wrong[0], evidence))
+        ) and not any(in_time() and one.may_explain(wrong[0]) for one in candidates):
+            continue
         agree = [one for one in candidates if in_time() and one.explains(wrong[0])]
         whole = alone(agree)
         if whole:
@@ -365,6 +417,45 @@ def _explained(
                 return []
     enough = len(explained) >= max(2, 3 * n_spoiled) and any(map(_is_telling, explained))
     return explained if enough and known.passes(must_pass) else []
+
+
+def _raised_at_once(seen: Finding) -> bool:
+    """Return whether nothing came back from an exercise in a test but an error."""
+    own = [one for one in seen.calls if one.name.removesuffix("(...)") == seen.case.exercise]
+    return bool(own) and all(one.raised for one in own)
+
+
+def _is_about_names(seen: Finding) -> bool:
+    """Return whether a test met an error that comes from what code says, not from its values."""
+    kinds = seen.failure.kinds if isinstance(seen.failure, StudentError) else ("",)
+    return kinds[0] in (
+        "AttributeError",
+        "ImportError",
+        "ModuleNotFoundError",
+        "NameError",
+        "TypeError",
+    )
+
+
+def _heads(text: str) -> list[str]:
+    """Return the heads of the functions in a definition."""
+    return re.findall(r"def \w+\([^)]*\)", text)
+
+
+def _heads_that_do_not_fit(seen: Finding) -> list[str]:
+    """Return the reference's heads if an exercise does not take its arguments, or none.
+
+    Only what has other heads raises that.
+    """
+    lesson, name = seen.case.lesson, seen.case.exercise
+    is_head = re.match(rf"{name}(\.\w+)?\(\) (got|missing|takes) ", seen.failure.message)
+    return _heads(reference_text(lesson, name)) if is_head else []
+
+
+def _raised_as_none(seen: Finding, evidence: Mapping[KnownMistake, Sequence[int]]) -> bool:
+    """Return whether a test met an error of a kind that none of these mistakes raises there."""
+    is_error = isinstance(seen.failure, StudentError)
+    return is_error and all(found[0] < _LIKE for found in evidence.values())
 
 
 def _may_be_a_refusal(seen: Finding) -> bool:

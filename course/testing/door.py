@@ -64,10 +64,12 @@ def _outlined(value: Any) -> Any:
 class Door:
     """A student's module, seen from a test: every name in it can be called."""
 
-    def __init__(self, executor: Executor, calls: list[Call]) -> None:
+    def __init__(
+        self, executor: Executor, calls: list[Call], trace: list[Any] | None = None
+    ) -> None:
         self.executor = executor
         self._calls = calls
-        self.trace: list[Any] = []
+        self.trace: list[Any] = [] if trace is None else trace
         """What came back through the door, in order."""
         self._no_grad = False
 

@@ -160,13 +160,17 @@ class Examination:
     def _used_by(self, case: Case) -> tuple[str, ...]:
         return used_exercises(self._source, case.lesson, case.exercise)
 
-    def attempt(self, case: Case, lent: tuple[str, ...] = ()) -> Finding:
-        """Run a test once, with these exercises lent."""
+    def attempt(self, case: Case, lent: tuple[str, ...] = (), trace: list | None = None) -> Finding:
+        """Run a test once, with these exercises lent.
+
+        Args:
+            trace: what takes down what comes back; it may raise to end the test.
+        """
         start = time.perf_counter()
         expect.calls.clear()
         expect.mismatches.clear()
         executor = self._executor.fresh()
-        door = Door(executor, expect.calls)
+        door = Door(executor, expect.calls, trace)
         failure = self._failure(case, lent, executor, door)
         mismatches = [excerpt(one) for one in expect.mismatches] if failure else []
         outcome = _outcome(failure, case.exercise)

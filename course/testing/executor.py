@@ -287,12 +287,15 @@ def _gradients(result: Any, upstream: Any, leaves: dict) -> dict[Any, torch.Tens
             "no gradient flows back from the result: it was detached, made under no_grad, or "
             "built from numbers taken out of their tensors"
         )
-    found = torch.autograd.grad(
-        [results[place] for place in upstreams],
-        list(leaves.values()),
-        list(upstreams.values()),
-        allow_unused=True,
+    for place, one in upstreams.items():
+        got, want = tuple(results[place].shape), tuple(one.shape)
+        if got != want:
+            raise Wrong(f"the shape is {got}, but should be {want}")
+    # of a number: for anything else PyTorch imports SymPy, which takes half a second
+    number = sum(
+        (results[place] * one.to(results[place])).sum() for place, one in upstreams.items()
     )
+    found = torch.autograd.grad(number, list(leaves.values()), allow_unused=True)
     return {
         place: plain(torch.zeros_like(leaf) if gradient is None else gradient.to_dense())
         for (place, leaf), gradient in zip(leaves.items(), found, strict=True)

@@ -14,7 +14,13 @@ from click.testing import CliRunner
 from course.core.syllabus import Status, find_lesson
 from course.mistakes import diagnosis as diagnoses
 from course.mistakes import mistakes, trial, variant
-from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose, same_values
+from course.mistakes.diagnosis import (
+    Diagnosis,
+    KnownMistake,
+    KnownMistakes,
+    diagnose,
+    same_values,
+)
 from course.mistakes.likeness import likeness
 from course.mistakes.variant import EditError, reference_text
 from course.testing.case import by_exercise, collect
@@ -22,6 +28,7 @@ from course.testing.door import Names
 from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.loading import load_module
+from course.testing.outcomes import StudentError
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
@@ -613,3 +620,24 @@ def sinusoidal_encoding(length, n_embd, base=10000.0):
 """,
     )
     assert told.says.startswith("sinusoidal_encoding doubles the exponent's step")
+
+
+@pytest.mark.parametrize("head", ["weight, *, numbers", "weight, ids, dim", ""])
+def test_no_mistake_is_run_where_the_arguments_do_not_fit(diagnosis_of, monkeypatch, head):
+    """None of lookup's has another head, and two hundred would wait for their turn."""
+    ran = []
+    monkeypatch.setattr(KnownMistake, "explains", lambda self, _: ran.append(self) or False)
+    diagnosis_of("lookup", "lookup", f"def lookup({head}):\n    return weight[ids]")
+    assert ran == []
+
+
+def test_a_mistake_is_run_no_further_than_it_goes_as_the_students_code_went(cases):
+    mine = [case for case in cases["rope"] if case.exercise == "RotaryEmbedding"]
+    known = KnownMistakes(mine, seed=0)
+    seen = next(found for found in map(known._right.run, mine) if len(found.trace) > 1)  # noqa: SLF001
+    error = StudentError(("RuntimeError",), "another size", "rope.py:1: x")
+    seen = replace(seen, status=Status.WRONG, trace=[seen.trace[0], error])
+    one = next(one for one in known.singles if "rotates backwards" in one.mistake.says)
+    assert not one.may_explain(seen) and one._others[seen.case][0] == 1  # noqa: SLF001
+    one.__dict__["examination"] = None  # it is not run once more
+    assert not one.may_explain(seen)
