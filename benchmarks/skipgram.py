@@ -5,7 +5,7 @@
 TinyShakespeare must have been fetched (`course data tinyshakespeare`); gensim is compared where it
 is installed (the extra `bench`). All train vectors of 64 numbers with window 5 and 5 negatives, in
 one thread, and score the share of split words whose twin is the nearest (see
-course/experiments/twins.py). Times are processor seconds, medians; shares are means.
+course/lessons/skipgram/twins.py). Times are processor seconds, medians; shares are means.
 """
 
 import importlib
@@ -19,8 +19,8 @@ from torch import Tensor
 
 from benchmarks.measuring import arguments_of, machine
 from course.data.corpus import load_corpus
-from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.twins import TwinText, share_of_twins_found, with_twins
+from course.lessons.skipgram.block_skipgram import train_in_blocks
+from course.lessons.skipgram.twins import TwinText, share_of_twins_found, with_twins
 from solutions.skipgram import SkipGram, noise_distribution, skipgram_pairs, train_skipgram
 
 SIZE, WINDOW = 64, 5

@@ -11,12 +11,14 @@ import io
 import json
 import os
 import platform
+import stat
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from course import __version__, root
+from course.core.copies import original_name
 from course.core.files import MANIFEST, MAX_MODULE_BYTES, add_to_zip
 from course.core.syllabus import lessons
 from course.publishing.building.notebooks import notebook_of, stems
@@ -43,6 +45,9 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
         name, is_module = path.relative_to(root()).as_posix(), path in modules
         limit = MAX_MODULE_BYTES if is_module else MAX_NOTEBOOK_BYTES
         try:
+            if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                remarks.append(f"{name} was left out: it is a link or a device.")
+                continue
             data = path.read_bytes()
         except OSError as error:
             remarks.append(f"{name} was left out: {error.strerror}.")
@@ -58,7 +63,23 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
                 if is_module
                 else f"{name} is damaged: it's not a notebook anymore."
             )
-    return files, remarks
+    return files, remarks + _copies([*modules, *map(notebook_of, stems())])
+
+
+def _copies(wanted: Sequence[Path]) -> list[str]:
+    """Return a sentence for each file that computers call as a copy of one of these."""
+    by_name = {path.name.lower(): path for path in wanted}
+    remarks = []
+    for folder in dict.fromkeys(path.parent for path in wanted):
+        for path in sorted(folder.iterdir() if folder.is_dir() else ()):
+            own = by_name.get(original_name(path.name))
+            if own and path.name.lower() not in by_name:
+                name = path.relative_to(root()).as_posix()
+                remarks.append(
+                    f"{name} was left out: if that is your work, call it {own.name} and submit "
+                    "again."
+                )
+    return remarks
 
 
 def pack(files: Mapping[str, bytes], name: str = "") -> bytes:

@@ -39,9 +39,9 @@ from course.grading.submissions.choice import (
     without_the_course,
 )
 from course.grading.submissions.file_names import (
-    UNNAMED,
     is_loose_module,
     is_module,
+    is_unnamed,
     looks_like,
     platform_name,
     stems,
@@ -185,7 +185,7 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
             raise SubmissionsError(f"{shown(path)} is neither a folder nor a zip")
         file = stack.enter_context(open_regular(path.resolve()))
         limits = SubmissionLimits(math.inf, math.inf, MAX_CLASS_DIRECTORY_BYTES)
-        members = members_of(path.name, file, limits, stack)
+        members = members_of(file, limits, stack)
         return find_students(Archive(packed_files(members)), path.resolve())
     except OSError as error:
         raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
@@ -206,7 +206,7 @@ def _read(
             f"{OWNER_UNCLEAR}: {exact}; some of its letters are invisible or look like others"
         )
     files = without_the_course(list(reading.files(source, student.sources)))
-    for name in filter(UNNAMED.fullmatch, student.sources):
+    for name in filter(is_unnamed, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` gives every zip the name {shown(name)}{named}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
@@ -215,7 +215,7 @@ def _read(
     modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
     for stem in stems():
         for path, error in reading.failed:
-            if is_module(path, stem) and not is_of_this_machine(error):
+            if is_module(path, stem) and not _may_be_mended(error):
                 refused[stem] = reason(error)
         similar = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, similar, reading):
@@ -234,8 +234,9 @@ def _read(
                     unread[stem] = f"{_could_not_read(chosen.path, error)}."
                 if isinstance(error, Forbidden):
                     forbidden[stem] = error.mode
-        if stem not in modules and stem not in unread and closed:
-            path, error = closed[0]
+        holding = [one for one in closed if is_archive(one[0][-1]) or _may_hold(*one, stem)]
+        if stem not in modules and stem not in unread and holding:
+            path, error = holding[0]
             if isinstance(error, OtherArchive):
                 unread[stem] = f"{place(path)} {error}."
             else:
@@ -291,6 +292,11 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
 def _may_be_mended(error: Exception) -> bool:
     """Tell whether the instructor can make readable what could not be read."""
     return is_of_this_machine(error) or isinstance(error, OtherArchive)
+
+
+def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
+    """Tell whether what could not be read may be a lesson, or a folder with it."""
+    return not isinstance(error, OtherArchive) or looks_like(path, stem)
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

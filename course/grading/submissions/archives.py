@@ -1,13 +1,17 @@
 """Archives that students hand in: listed and read within limits, never unpacked to the disk.
 
 This is the one place that opens them. Another kind of archive is a function that yields its
-members, and a line in `_OPENERS`.
+members, and a line in `_opener_of`.
 """
 
+import bz2
 import contextlib
+import gzip
 import io
 import itertools
+import lzma
 import stat
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +20,7 @@ from functools import partial
 from typing import BinaryIO
 
 from course.grading.submissions.limits import (
+    Counted,
     OtherArchive,
     OverLimit,
     SubmissionLimits,
@@ -34,22 +39,23 @@ class Member:
         open: opens it.
         modified: when it was changed last, in seconds, to compare within one archive; or None.
         trouble: why not to open it, as the rest of a sentence.
+        may_be_mended: whether the instructor can ask for another one.
     """
 
     name: str
     open: Callable[[], BinaryIO] | None = None
     modified: float | None = None
     trouble: str = ""
+    may_be_mended: bool = False
 
 
 def members_of(
-    name: str, file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
+    file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
     """Yield what is in an archive, which is open until the stack is closed.
 
     Args:
-        name: its file's name, which tells the kind.
-        file: its bytes; it can seek.
+        file: its bytes, which tell the kind; it can seek.
         limits: what may be read of it, now and when its members are read.
 
     Raises:
@@ -57,33 +63,34 @@ def members_of(
         Unreadable: it is not an archive, or it is damaged, or must not be read.
         OSError: the disk cannot be read.
     """
-    ending = next(ending for ending in _OPENERS if name.lower().endswith(ending))
     try:
-        yield from _OPENERS[ending](file, limits, stack)
+        yield from _opener_of(file)(file, limits, stack)
     except Exception as error:
         cause = error.__context__ or error  # `zipfile` takes what cannot be read for no zip
         if is_of_this_machine(cause) or isinstance(cause, OverLimit):
             raise cause from None
+        if isinstance(error, Unreadable):
+            raise
         is_none = isinstance(error, zipfile.BadZipFile)
-        if is_none and (kind := _other_kind(file)):
-            raise OtherArchive(f"is {kind}, not a zip: unpack it, and delete it") from None
         raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
 
 
-_OTHER_KINDS = {
-    b"Rar!\x1a\x07": "a RAR archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"\x1f\x8b": "a gzip archive",
-    b"\xfd7zXZ\x00": "an XZ archive",
-    b"BZh": "a bzip2 archive",
-}
-"""The first bytes of archives that are sometimes called .zip."""
-
-
-def _other_kind(file: BinaryIO) -> str:
+def _opener_of(file: BinaryIO) -> Callable[..., Iterator[Member]]:
+    """Return what lists an archive, by its first bytes: some are called .zip and are none."""
+    start = file.read(512)
     file.seek(0)
-    start = file.read(8)
-    return next((kind for magic, kind in _OTHER_KINDS.items() if start.startswith(magic)), "")
+    for magic, kind in _OTHER_KINDS.items():
+        if start.startswith(magic):
+            raise OtherArchive(f"is {kind}, not a zip: unpack it, and delete it")
+    if start[257:262] == b"ustar" or start.startswith(tuple(_COMPRESSED)):
+        return _members_of_tar
+    return _members_of_zip
+
+
+_OTHER_KINDS = {b"Rar!\x1a\x07": "a RAR archive", b"7z\xbc\xaf\x27\x1c": "a 7z archive"}
+_COMPRESSED = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
+_ENDINGS = (".zip", ".rar", ".7z", ".tar", ".tgz", ".tbz2", ".txz", ".gz", ".bz2", ".xz")
+_ENDINGS += tuple(f".tar{ending}" for ending in (".gz", ".bz2", ".xz"))
 
 
 def without_ending(name: str) -> str:
@@ -92,19 +99,20 @@ def without_ending(name: str) -> str:
     >>> without_ending("jane.ZIP"), without_ending("rope.py")
     ('jane', 'rope.py')
     """
-    endings = [ending for ending in _OPENERS if name.lower().endswith(ending)]
+    endings = [ending for ending in _ENDINGS if name.lower().endswith(ending)]
     return name[: -len(max(endings, key=len))] if endings else name
 
 
 def is_archive(name: str) -> bool:
     """Tell whether a file is called like an archive that can be opened."""
-    return name.lower().endswith(tuple(_OPENERS))
+    return name.lower().endswith(_ENDINGS)
 
 
 # --- zips -------------------------------------------------------------------------------------
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Python unpacks the others without any limit on what comes out."""
+_ENCRYPTED = "is encrypted: ask for it without a password"
 _LOCAL_HEADER = 30
 """The bytes before an entry's data, at least."""
 
@@ -166,15 +174,41 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         trouble = "is a link or a device, and was not read"
     elif info.flag_bits & 0x1:
-        trouble = "is encrypted"
+        trouble = _ENCRYPTED
     elif info.compress_type not in _METHODS:
         trouble = "is compressed in an unusual way"
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February
             modified = (datetime(*info.date_time) - datetime(1980, 1, 1)).total_seconds()
-    return Member(name, partial(opened.open, info), modified, trouble)
+    is_locked = trouble == _ENCRYPTED
+    return Member(name, partial(opened.open, info), modified, trouble, may_be_mended=is_locked)
 
 
-_OPENERS = dict.fromkeys((".zip", ".rar", ".7z"), _members_of_zip)
-"""For the ending of a file's name, what lists the archive; it finds out that a RAR is no zip."""
+# --- tars -------------------------------------------------------------------------------------
+
+MAX_TAR_MEMBER = 64 << 20
+"""Bytes of one file in a tar, which is read from its beginning to its end and kept in memory."""
+
+
+def _members_of_tar(
+    file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
+) -> Iterator[Member]:
+    start = file.read(8)
+    file.seek(0)
+    unpack = next((one for magic, one in _COMPRESSED.items() if start.startswith(magic)), None)
+    counted = stack.enter_context(Counted(unpack(file) if unpack else file, limits))
+    try:
+        opened = stack.enter_context(tarfile.TarFile.open(fileobj=counted, mode="r|"))
+    except tarfile.ReadError:
+        raise OtherArchive("is compressed, and not a tar: unpack it, and delete it") from None
+    for info in opened:
+        if info.isdir():
+            yield Member(f"{info.name}/")
+        elif not info.isreg():
+            yield Member(info.name, trouble="is a link or a device, and was not read")
+        elif info.size > MAX_TAR_MEMBER:
+            yield Member(info.name, trouble=f"is larger than {MAX_TAR_MEMBER >> 20} MB")
+        else:
+            data = opened.extractfile(info).read()
+            yield Member(info.name, partial(io.BytesIO, data), float(info.mtime))

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 
+from course.core.copies import original_name
 from course.core.stubs import stub_of
 from course.core.syllabus import find_lesson
 from course.grading.names import shown
@@ -55,7 +56,8 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     Of several it is one that is more than the stub, then the one in exercises/, then one in a
     folder called like the lesson, 5_rope, then the nearest to the top. Of those that are left, the
     last counts: "attempt 10" comes after "attempt 9", and what was handed in later on Canvas has
-    the higher number there. In its folder there may be a "rope (1).py", too: the newer counts.
+    the higher number there. In its folder there may be a "rope (1).py", too: the newer counts. Only
+    if there is no such file does another count that has the lesson in its name.
     """
     placed = [file for file in candidates if not _NOT_WORK.intersection(file.path[1:-1])]
     folders = {file.path[:-1] for file in placed if is_module(file.path, stem)}
@@ -83,6 +85,8 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
         )
 
     work = [file for file in placed if may_count(file)]
+    if not work:  # rope_v2.py, Rope_final.py
+        work = [file for file in placed if original_name(name_of(file.path)).endswith(".py")]
     if 1 < len(work) <= MAX_COMPARED:
         work = [file for file in work if not _is_same(file, stub_of(stem))] or work
     if len(work) <= 1:  # as nearly always
@@ -118,9 +122,17 @@ def _in_order(name: str) -> list:
 
 
 def choose_notebook(name: str, files: list[File]) -> File | None:
-    """Return the file that counts as a lesson's notebook: of several, the nearest to the top."""
-    found = [file for file in files if is_module(file.path, name, ".ipynb")]
-    return min(reversed(found), key=lambda file: len(file.path), default=None)
+    """Return the file that counts as a lesson's notebook: no copy, then the nearest to the top."""
+    found = [
+        file
+        for file in files
+        if is_module(file.path, name, ".ipynb") or is_renamed(file.path, name, ".ipynb")
+    ]
+    return min(
+        reversed(found),
+        key=lambda file: (not is_module(file.path, name, ".ipynb"), len(file.path)),
+        default=None,
+    )
 
 
 def note_others(

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 
+from course.core.copies import original_name
 from course.core.syllabus import lessons
 from course.grading.submissions.archives import is_archive
 
@@ -17,22 +18,15 @@ CANVAS = re.compile(
     r"(?P<late>_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
 )
 _CANVAS_WITHOUT_NAMES = re.compile(
-    r"(?P<late>LATE_)?(?P<name>anon_(?P<id>[^\W_]+))_\d{3,}_(?P<file>.+)"
+    r"(?P<late>LATE_)?(?P<name>anon_(?P<id>(?!LATE_|\d+_)[^\W_]+))_\d{3,}_(?P<file>.+)"
 )
+"""Without numbers alone, which a student called Anon has."""
 MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
 _MOODLE_FOLDER = re.compile(
     r"(?P<name>.+)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>)"
 )
 """The last number counts, because a student may write one into the name."""
-_COPY = r"( - copy| copy)?( ?\(\d+\)| \d+|-\d+)?"
-"""The mark that computers put on a second file: browsers make "rope (1).py", Canvas
-"rope-1.py", Windows "rope - Copy (2).py", a Mac "rope copy 2.py"."""
-_RENAMED = re.compile(rf"{_COPY}(-\d+)?\.py(\.txt)?")
-"""The end of such a name, after `rope`: Canvas puts -1 behind "rope (1).py", too, and some editors
-put .txt behind "rope.py"."""
-UNNAMED = re.compile(rf"submission{_COPY}\.zip", re.IGNORECASE)
-"""The zip that `course submit` makes without a name."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 
@@ -67,7 +61,7 @@ def looks_like(path: tuple[str, ...], stem: str) -> bool:
     if stem not in path[-1].lower():  # quick: a zip may hold very many
         return False
     name = name_of(path).lower()
-    is_source = ".py" in name or name.endswith(".ipynb")
+    is_source = ".py" in name or is_notebook((name,))
     return stem in name and is_source and not name.startswith("test_")
 
 
@@ -84,10 +78,18 @@ def is_module(path: tuple[str, ...], stem: str, ending: str = ".py") -> bool:
     return name == f"{stem}{ending}"
 
 
-def is_renamed(path: tuple[str, ...], stem: str) -> bool:
-    """Tell whether a file is called as a computer calls a second module of a lesson."""
-    name = name_of(path).lower()
-    return name.startswith(stem) and _RENAMED.fullmatch(name[len(stem) :]) is not None
+def is_renamed(path: tuple[str, ...], stem: str, ending: str = ".py") -> bool:
+    """Tell whether a file is called as a computer calls a copy of it, or as 5_rope.py."""
+    if stem not in path[-1].lower():  # quick
+        return False
+    numbered = {f"{lesson.number}_{lesson.stem}" for lesson in lessons()}
+    name = original_name(name_of(path)).removesuffix(ending)
+    return name == stem or (name in numbered and name.endswith(f"_{stem}"))
+
+
+def is_unnamed(name: str) -> bool:
+    """Tell whether this is the zip that `course submit` makes without a name."""
+    return original_name(name) == "submission.zip"
 
 
 def is_loose_module(name: str, kind: str) -> bool:
@@ -97,7 +99,7 @@ def is_loose_module(name: str, kind: str) -> bool:
 
 def is_notebook(path: tuple[str, ...]) -> bool:
     """Tell whether a file is one of Jupyter's."""
-    return path[-1].lower().endswith(".ipynb")
+    return original_name(path[-1]).endswith(".ipynb")
 
 
 def is_hidden(name: str) -> bool:

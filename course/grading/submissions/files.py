@@ -16,7 +16,7 @@ from course.grading.names import shown
 from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
-from course.grading.submissions.limits import Unreadable
+from course.grading.submissions.limits import OtherArchive, Unreadable
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
@@ -118,7 +118,8 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
             yield File((*path, ""))
             continue
         if trouble:
-            yield File(path, error=Unreadable(trouble))
+            kind = OtherArchive if member.may_be_mended else Unreadable
+            yield File(path, error=kind(trouble))
             continue
         yield File(path, member.open, member.modified, packed=True)
 

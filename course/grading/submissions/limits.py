@@ -24,7 +24,7 @@ class OverLimit(Unreadable):
 
 
 class OtherArchive(Unreadable):
-    """An archive of a kind that cannot be opened, and that may hold every lesson."""
+    """What may hold every lesson, and cannot be opened as it is: the instructor can change that."""
 
 
 class SubmissionLimits:

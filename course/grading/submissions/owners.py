@@ -22,8 +22,6 @@ from course.grading.submissions.file_names import (
 )
 from course.grading.submissions.files import Archive, Folder
 
-_HANDED_IN = SOURCES | {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
-"""Loose files that somebody may have handed in, although they cannot be graded as they are."""
 _OF_NBGRADER = {"submitted", "source", "release", "autograded", "feedback", "downloaded", "graded"}
 """Folders that may be next to nbgrader's `submitted`."""
 
@@ -104,7 +102,7 @@ def _owner_of(name: str, kind: str) -> _Owner | None:
     suffix = os.path.splitext(name)[1]
     if kind != "folder" and is_archive(name):
         name = without_ending(name)
-    elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in _HANDED_IN):
+    elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in SOURCES):
         return None  # nobody's; a list of grades, a readme
     return _Owner(safe_name(name), unicodedata.normalize("NFC", name))
 

@@ -144,7 +144,7 @@ class Reading:
         opened = self.stack.enter_context(file.open())
         if file.packed:
             opened = self._in_memory(opened)
-        members = members_of(file.path[-1], opened, self.limits, self.stack)
+        members = members_of(opened, self.limits, self.stack)
         files = list(itertools.islice(packed_files(members), MAX_FILES + 1 - self._n_files))
         self._n_files += len(files)
         self.named = self.named or _named_in(files)

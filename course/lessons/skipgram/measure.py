@@ -19,8 +19,8 @@ from course.data.glove import open_glove
 from course.data.kingdom import kingdom_text
 from course.data.published import open_smollm2
 from course.data.reading import read_text
-from course.experiments.real_words import against_pmi, every_way, n_right, trained, words_of
-from course.experiments.shifted_pmi import fits
+from course.lessons.skipgram.real_words import against_pmi, every_way, n_right, trained, words_of
+from course.lessons.skipgram.shifted_pmi import fits
 from course.publishing.figures.measured import measure, reference
 
 QUESTIONS = (

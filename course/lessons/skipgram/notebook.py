@@ -22,9 +22,9 @@ from course.data.corpus import load_corpus
 from course.data.glove import open_glove
 from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text
 from course.data.tokenizers import WordTokenizer
-from course.experiments import real_words
-from course.experiments.shifted_pmi import cooccurrences, fits
-from course.experiments.twins import share_of_twins_found, with_twins
+from course.lessons.skipgram import real_words
+from course.lessons.skipgram.shifted_pmi import cooccurrences, fits
+from course.lessons.skipgram.twins import share_of_twins_found, with_twins
 from course.publishing import figures
 from course.publishing.figures.controls import play
 from course.student.guess import Guess
@@ -366,8 +366,8 @@ guess.compare(weight_of_king=(directions @ directions.T).softmax(-1)[0, 0].item(
 # `course data glove` (69 MB). Without them, the cells below use the kingdom again and say so.
 #
 # Your `train_skipgram` would take about ten seconds for an epoch of Shakespeare. The program
-# `course/experiments/block_skipgram.py` learns the same two tables in half a second (the lesson
-# explains how), so we can afford ten epochs. From here on, each word has 64 numbers.
+# `course/lessons/skipgram/block_skipgram.py` learns the same two tables in half a second (the
+# lesson explains how), so we can afford ten epochs. From here on, each word has 64 numbers.
 
 # %%
 corpus = load_corpus()

@@ -8,7 +8,7 @@ import pytest
 from course.data.corpus import load_corpus
 from course.data.kingdom import ANALOGIES, NOUNS, TRAITS, kingdom_text
 from course.data.tokenizers import WordTokenizer
-from course.experiments import real_words
+from course.lessons.skipgram import real_words
 
 
 def test_the_seed_alone_decides_about_the_text():

@@ -11,12 +11,13 @@ from click.testing import CliRunner
 from course.cli import main
 from course.core.schemes import LONGEST, SCHEMES
 from course.data.kingdom import kingdom_text
-from course.experiments import block_skipgram, positions, training
-from course.experiments.block_skipgram import train_in_blocks
+from course.experiments import positions, training
 from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Training, TrainingSettings
-from course.experiments.twins import share_of_twins_found, with_twins
+from course.lessons.skipgram import block_skipgram
+from course.lessons.skipgram.block_skipgram import train_in_blocks
+from course.lessons.skipgram.twins import share_of_twins_found, with_twins
 
 SMALL = TrainingSettings(
     ModelSize(n_layers=2, n_embd=16, n_heads=2), steps=6, batch_size=2, lr=0.01

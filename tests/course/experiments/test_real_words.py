@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from course.data.kingdom import kingdom_text
-from course.experiments import real_words
-from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.shifted_pmi import cooccurrences, fits, shifted_pmi, svd_vectors
+from course.lessons.skipgram import real_words
+from course.lessons.skipgram.block_skipgram import train_in_blocks
+from course.lessons.skipgram.shifted_pmi import cooccurrences, fits, shifted_pmi, svd_vectors
 
 SHORT = kingdom_text()[:30_000]
 

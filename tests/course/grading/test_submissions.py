@@ -1,12 +1,15 @@
 """What a class handed in is read from every layout, and nothing hostile in it does any harm."""
 
 import contextlib
+import gzip
 import hashlib
+import io
 import os
 import random
 import re
 import stat
 import struct
+import tarfile
 import time
 import tracemalloc
 import unicodedata
@@ -331,9 +334,9 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 def test_the_courses_own_folders_are_no_copies(tmp_path):
     """A clone has more than one rope.py, and notebooks next to it."""
     own = ["solutions/rope.py", "course/publishing/figures/notebooks/rope.py"]
-    own += ["course/lessons/rope/styles.py", "notebooks/source/5_rope.py"]
+    own += ["course/lessons/rope/styles.py", "course/lessons/rope/notebook.py"]
     own += ["notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
-    own += ["course/experiments/block_skipgram.py"]
+    own += ["course/lessons/skipgram/block_skipgram.py"]
     write(tmp_path, {f"ann/clone/{name}": name for name in own})
     assert read_one(tmp_path).modules == {}
     assert "no lesson to grade" in notes(read_one(tmp_path))
@@ -378,7 +381,9 @@ UNKNOWN, TOO_MANY = "isn't known which is newer", "{} contains too many files"
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
 RENAMED += ["rope copy.py", "rope copy 2.py", "rope 2.py", "rope.py.txt", "rope (1).py.txt"]
 RENAMED += ["rope (1)-1.py", "rope-1-1.py"]  # on Canvas, handed in again
-OTHERWISE = ["rope_final.py", "my_rope.py", "rope1.py", "rope.pyc", "rope (1) (2).py", "rope..py"]
+RENAMED += ["rope-Copy1.py", "Copy of rope.py", "rope - Kopie.py", "rope - Copie (2).py"]
+RENAMED += ["Kopie von rope.py", "rope.py.py", "rope (1) (2).py", "5_rope.py", "5_rope-Copy2.py"]
+OTHERWISE = ["rope_final.py", "my_rope.py", "rope1.py", "rope..py", "Rope_v2 (1).py"]
 
 
 @pytest.mark.parametrize("name", RENAMED)
@@ -393,11 +398,26 @@ def test_what_a_computer_renamed_is_taken_with_a_note(tmp_path, name, place):
 
 @pytest.mark.parametrize("name", OTHERWISE)
 @pytest.mark.parametrize("place", ["ann/{}", "ann_123_4567_{}", "ann_5_assignsubmission_file_{}"])
-def test_a_module_under_another_name_is_pointed_out(tmp_path, name, place):
+def test_a_module_under_another_name_counts_if_there_is_no_other(tmp_path, name, place):
     write(tmp_path, {place.format(name): "a", "bob/rope.py": "c"})
     found = read(tmp_path)
-    assert NOT_READ.format(name) in notes(found["ann"])
+    assert found["ann"].modules == {"rope": b"a"}
+    assert notes(found["ann"]).endswith(TAKEN.format(name, "rope.py"))
     assert not notes(found["bob"])
+
+
+def test_what_python_compiled_is_no_module(tmp_path):
+    one = read_one(write(tmp_path, {"ann/rope.pyc": "a", "ann/test_rope.py": "a"}))
+    assert one.modules == {} and NOT_READ.format("rope.pyc") in notes(one)
+
+
+@pytest.mark.parametrize("name", ["5_rope-Copy1.ipynb", "Copy of 5_rope.ipynb", "5_rope.ipynb.txt"])
+def test_a_copy_of_a_notebook_is_the_notebook_if_there_is_no_other(tmp_path, name):
+    write(tmp_path, {f"ann/{name}": "copy"})
+    for want in ("copy", "own"):
+        with open_class(tmp_path) as opened:
+            assert opened.read(opened.students[0], "5_rope").notebook == want.encode()
+        write(tmp_path, {"ann/5_rope.ipynb": "own"})
 
 
 @pytest.mark.parametrize("name", [*RENAMED, *OTHERWISE])
@@ -508,7 +528,8 @@ def test_of_two_entries_of_one_name_the_last_counts_as_when_unpacked(tmp_path):
         ("müllerjörg_123_700_rope.py", "123"),
         (unicodedata.normalize("NFD", "müllerjörg_123_700_rope.py"), "123"),
         ("अनुराधाशर्मा_123_700_rope.py", "123"),
-        ("anon_12345_700_rope.py", ""),
+        ("anon_1a2b5_700_rope.py", ""),
+        ("anon_LATE_12345_700_rope.py", "12345"),
         ("Ann A_123_assignsubmission_file_rope.py", ""),
         ("ann/rope.py", ""),
     ],
@@ -1130,12 +1151,77 @@ def test_links_and_devices_in_a_zip_are_left_alone(tmp_path, kind):
     assert "rope.py is a link" in notes(one)
 
 
-def test_an_encrypted_module_is_a_note(tmp_path):
+def test_an_encrypted_module_is_for_the_instructor_to_ask_for(tmp_path):
     data = bytearray(zipped({"rope.py": "a"}))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(signature) + offset] |= 1
     one = read_zip(tmp_path, bytes(data))
-    assert (one.modules, notes(one).splitlines()[0]) == ({}, "rope.py is encrypted")
+    assert one.modules == one.refused == {} and "without a password" in one.unread["rope"]
+
+
+# --- tars -----------------------------------------------------------------------------------
+
+
+def tarred(files: dict, kind: str = "gz", **types: bytes) -> bytes:
+    """A tar, of bytes or text by name, then empty members of some types, which lead elsewhere."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=f"w:{kind}") as opened:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            data = content.encode() if isinstance(content, str) else content
+            info.size = len(data)
+            opened.addfile(info, io.BytesIO(data))
+        for stem, type_of in types.items():
+            info = tarfile.TarInfo(f"{stem}.py")
+            info.type, info.linkname = type_of, "/etc/passwd"
+            opened.addfile(info)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["", "gz", "bz2", "xz"])
+@pytest.mark.parametrize("name", ["ann.tar.gz", "ann.tgz", "ann.tar", "ann/work.tar.xz", "ann.zip"])
+def test_a_tar_is_read_as_a_zip_is(tmp_path, kind, name):
+    work = {"work/exercises/rope.py": "a", "work/notebooks/5_rope.ipynb": "b"}
+    for path in forms(tmp_path, {name: tarred(work, kind), "bob/rope.py": "b"}):
+        assert read(path).keys() == {"ann", "bob"}
+        assert (read(path)["ann"].modules, notes(read(path)["ann"])) == ({"rope": b"a"}, "")
+
+
+def test_a_class_may_be_a_tar(tmp_path):
+    (tmp_path / "class.tar.gz").write_bytes(tarred({"ann/rope.py": "a", "bob/rope.py": "b"}))
+    assert {name: one.modules["rope"] for name, one in read(tmp_path / "class.tar.gz").items()} == {
+        "ann": b"a",
+        "bob": b"b",
+    }
+
+
+@pytest.mark.parametrize("n_modules, size", [(1, 40), (300, 1)])
+def test_a_bomb_in_a_tar_is_not_unpacked(tmp_path, n_modules, size):
+    zeros = bytes(size << 20)
+    data = tarred({f"{number}/rope.py": zeros for number in range(n_modules)})
+    with memory_at_most(280 << 20):
+        one = read_one(write(tmp_path, {"ann.tar.gz": data}))
+    assert one.modules == {}
+    assert ("larger than 1 MB" if n_modules == 1 else "more than 256 MB") in notes(one)
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.BLKTYPE]
+)
+def test_links_and_devices_in_a_tar_are_left_alone(tmp_path, kind):
+    one = read_zip(tmp_path, tarred({"lookup.py": "a", "../ann/gpt.py": "b"}, rope=kind))
+    assert one.modules == {"lookup": b"a"}
+    assert "rope.py is a link" in notes(one) and "leads out" in notes(one)
+
+
+@pytest.mark.parametrize("cut", [40, 100])
+def test_a_damaged_tar_is_a_note(tmp_path, cut):
+    assert "damaged" in notes(read_zip(tmp_path, tarred({"rope.py": "a" * 9999})[:-cut]))
+
+
+def test_what_is_compressed_alone_is_for_the_instructor_to_unpack(tmp_path):
+    one = read_one(write(tmp_path, {"ann/rope.py.gz": gzip.compress(b"a = 1")}))
+    assert one.modules == one.refused == {} and "unpack it" in one.unread["rope"]
 
 
 def test_a_zip_within_a_zip_is_opened_and_one_within_that_is_not(tmp_path):
@@ -1255,6 +1341,6 @@ def test_a_damaged_zip_never_stops_the_others(tmp_path):
     assert len(found) == len(damaged)
     for one in found.values():
         assert one.modules or one.notes
-        assert not one.unread  # nobody escapes a 0 in that way
+        assert all("password" in why for why in one.unread.values())  # no other way around a 0
         for module in one.modules.values():
             assert module in (b"a" * 50, b"b", b"c")

@@ -63,6 +63,26 @@ def packed(path: str = "submission.zip") -> dict[str, bytes]:
 # --- what is in it --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["exercises/lookup-Copy1.py", "exercises/rope (1).py", "notebooks/Copy of 1_lookup.ipynb"],
+)
+def test_a_copy_that_is_left_out_is_named(work, name):
+    (work / name).write_bytes(b"mine")
+    said = submit()
+    assert f"{name} was left out: if that is your work, call it" in said
+    assert name not in packed() and "exercises/lookup.py" in packed()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_no_link_is_followed(work):
+    (work / "secret.txt").write_text("secret", encoding="utf-8")
+    (work / "exercises" / "rope.py").unlink()
+    (work / "exercises" / "rope.py").symlink_to(work / "secret.txt")
+    assert "exercises/rope.py was left out: it is a link" in submit()
+    assert "exercises/rope.py" not in packed()
+
+
 def test_it_holds_the_modules_the_notebooks_and_a_manifest(work):
     (work / "notebooks" / "scratch.ipynb").write_bytes(b"{}")
     (work / "exercises" / "notes.txt").write_bytes(b"mine")

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from course.data.tokenizers import WordTokenizer, bpe_tokenizer
-from course.experiments.block_skipgram import train_in_blocks
-from course.experiments.shifted_pmi import cooccurrences, shifted_pmi, svd_vectors
-from course.experiments.twins import TwinText
+from course.lessons.skipgram.block_skipgram import train_in_blocks
+from course.lessons.skipgram.shifted_pmi import cooccurrences, shifted_pmi, svd_vectors
+from course.lessons.skipgram.twins import TwinText
 
 SIZE = 64
 """Features of a word, C."""

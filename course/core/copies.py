@@ -1,0 +1,34 @@
+"""The names that computers give a second file: what is it a copy of?"""
+
+import re
+
+_WORD = "copy|copie|copia|cópia|kopie|kopia|копия|副本|コピー"
+_BEFORE = re.compile(rf"(?:\(\d+\) |(?:{_WORD})(?: \(?\d+\)?)?(?: of| von| van| de| di)? )+")
+"""Google Drive and Colab make "Copy of rope.py", in a German browser "Kopie von rope.py"."""
+_BEHIND = re.compile(rf"(?:(?: - | |-)(?:{_WORD})(?:-?\d+)?| ?\(\d+\)| \d+|-\d+)+")
+"""Browsers make "rope (1).py", Canvas "rope-1.py", JupyterLab "rope-Copy1.py", Windows
+"rope - Copy (2).py", a Mac "rope copy 2.py"."""
+_ENDING = re.compile(r"(\.(?:py|ipynb|zip))(?:\.py|\.ipynb|\.txt|\.json)*")
+"""Some editors and browsers put another ending behind the one that is there."""
+
+
+def original_name(name: str) -> str:
+    """Return the name of a module, notebook or zip without what marks a copy, in small letters.
+
+    >>> [original_name(name) for name in ("Copy of rope.py", "rope - Kopie (2).py", "Rope.py.txt")]
+    ['rope.py', 'rope.py', 'rope.py']
+    >>> original_name("1_lookup-Copy1.ipynb"), original_name("rope_final.py")
+    ('1_lookup.ipynb', 'rope_final.py')
+    """
+    name = name.lower()
+    ending = next((one for one in _ENDING.finditer(name) if one.end() == len(name)), None)
+    if ending is None:
+        return name
+    stem = name[: ending.start()]
+    before = _BEFORE.match(stem)
+    stem = stem[before.end() :] if before else stem
+    for start in range(1, len(stem)):
+        if _BEHIND.fullmatch(stem, start):
+            stem = stem[:start]
+            break
+    return stem + ending[1]
