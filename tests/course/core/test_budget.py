@@ -1,8 +1,6 @@
-"""How large each part may be, in lines. When a part shrinks, lower its number; one grows only by what
-others give up.
-
-A corner case needs a person who met it, a demand a lesson that teaches it, and a wing a user who
-would miss it.
+"""How large each part may be, in lines: when one shrinks, lower its number; one grows only by what
+others give up. A corner case needs a person who met it, a demand a lesson that teaches it, and a
+wing a user who would miss it.
 """
 
 import pytest
