@@ -210,9 +210,9 @@ def weights_from_gguf(
 ) -> dict[str, Tensor]:
     """Translate the weights of a GGUF file into those of `Llama`.
 
-    llama.cpp stores the rows of q and k of Llama models in interleaved pairs: they are reordered to
-    split halves, q with H heads and k with K. Nothing else changes. Each name ends in `.weight`; the
-    rest becomes:
+    llama.cpp stores the rows of q and k of Llama models in interleaved pairs: they are reordered
+    to split halves, q with H heads and k with K. Nothing else changes. Each name ends in `.weight`;
+    the rest becomes:
 
         token_embd              tokens
         output_norm             norm
