@@ -1,5 +1,4 @@
-"""What the pages of a lesson add to its Markdown: numbered figures, and folds that look like what
-they hold."""
+"""What pages add to a lesson's Markdown: numbers of figures, and kinds of folds."""
 
 import re
 from itertools import count
