@@ -149,7 +149,7 @@ class CausalSelfAttention(nn.Module):
         if cache is not None:
             if offset:
                 k, v = torch.cat((cache["k"], k), dim=-2), torch.cat((cache["v"], v), dim=-2)
-            cache["k"], cache["v"] = k, v  # keys are kept turned: their positions never change
+            cache["k"], cache["v"] = k, v  # keys are kept rotated: their positions never change
         return self.out_proj(merge_heads(causal_attention(q, k, v)))
         ### END SOLUTION
 

@@ -106,8 +106,8 @@ class PartialRotary(nn.Module):
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         # (..., T, D); 2 lines.
         ### BEGIN SOLUTION
-        turned = self.rotary(x[..., : self.rotary_dim], offset)
-        return torch.cat((turned, x[..., self.rotary_dim :]), dim=-1)
+        rotated = self.rotary(x[..., : self.rotary_dim], offset)
+        return torch.cat((rotated, x[..., self.rotary_dim :]), dim=-1)
         ### END SOLUTION
 
 
@@ -218,9 +218,9 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
         )
     # (..., T, D); about 5 lines.
     ### BEGIN SOLUTION
-    turned = []
-    for half, places in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):
-        cos, sin = rope_tables(int(places.max()) + 1, head_dim // 2, base)
-        turned.append(apply_rope(half, cos[places], sin[places]))
-    return torch.cat(turned, dim=-1)
+    rotated = []
+    for half, positions in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):
+        cos, sin = rope_tables(int(positions.max()) + 1, head_dim // 2, base)
+        rotated.append(apply_rope(half, cos[positions], sin[positions]))
+    return torch.cat(rotated, dim=-1)
     ### END SOLUTION

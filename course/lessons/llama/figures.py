@@ -25,7 +25,7 @@ def head_moved() -> Picture:
     last, pairs = len(found["tokens"]) - 1, (0, 8, 12, 16)
     picture, axes = diagram(
         3.4,
-        "1,000 positions later: every hand has turned, the score not",
+        "1,000 positions later: all hands rotated, the score the same",
         alt="Four dials of a head of SmolLM2, twice: a text at positions 0 to 11, and at 1,000 to "
         "1,011. In each dial, a hand of the query of the word of and one of the key of Rome. All "
         "hands point elsewhere, but the angle between the two is the same, and so is the score.",
@@ -107,7 +107,7 @@ def rows_move() -> Picture:
         2.95,
         "The file interleaves a pair's rows; your rotation wants halves",
         alt="Left, a head of six rows as in the file, with the pairs 0 1, 2 3 and 4 5 in three "
-        "colors. Arrows lead to their new places on the right, in split halves, 0 2 4 and 1 3 5, "
+        "colors. Arrows lead to their positions on the right, in split halves, 0 2 4 and 1 3 5, "
         "so that each color has one row in each half.",
     )
     rows = torch.arange(6).reshape(6, 1)

@@ -90,7 +90,7 @@ def rotate_half(x):
 
 def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
     assert len(diagnosis.explains) > 3
 
 
@@ -133,7 +133,7 @@ class SinusoidalPositionalEmbedding(nn.Module):
 def test_a_mistake_is_named_though_some_tests_were_not_run(diagnosis_of, monkeypatch):
     monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0)
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
     assert len(diagnosis.explains) == 1
 
 
@@ -149,7 +149,7 @@ def rotate_half(x):
     return Sum.latest.to(x.dtype)
 """
     diagnosis = diagnosis_of("rope", "rotate_half", definition)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
 
 
 def test_of_two_mistakes_the_one_that_explains_more_is_named(diagnosis_of):
