@@ -18,9 +18,9 @@ _MARKS = {
     r"\qquad": " ",
     r"\partial": "d",
     r"\varepsilon": r"\epsilon",
-    "{,}": ",",
 }
-_NAMES = r"\\(?:text|mathrm|mathbf|tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
+_NAMES = r"\\(?:text|mathrm|mathbf)(?:\{([^{}]*)\}| (\w))"
+_MIRRORED = r"\\(?:tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
 _FRACTION = r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}"
 _ROOT = r"\\sqrt\{([^{}]*)\}"
 _RAISED = r"([_^])\{([^{}]*)\}"
@@ -29,8 +29,8 @@ _RAISED = r"([_^])\{([^{}]*)\}"
 def as_letters(tex: str) -> str:
     r"""Return a formula as one would type it.
 
-    >>> as_letters(r"\omega_i = 10000^{-2i/C}")
-    'omega_i = 10000^(-2i/C)'
+    >>> as_letters(r"\bar u \omega_i = 10000^{-2i/C}")
+    "u' omega_i = 10000^(-2i/C)"
     >>> as_letters(r"\frac{q \cdot k_j}{\sqrt{D}} + \text{bias}_j")
     '(q · k_j) / sqrt(D) + bias_j'
     """
@@ -41,6 +41,7 @@ def as_letters(tex: str) -> str:
     while tex != before:  # from the inside out: what has braces inside waits for the next round
         before = tex
         tex = re.sub(_NAMES, r"\1\2", tex)
+        tex = re.sub(_MIRRORED, lambda found: f"{found[2] or f'({found[1]})'}'", tex)
         tex = re.sub(_ROOT, r"\\sqrt(\1)", tex)
         tex = re.sub(_RAISED, lambda found: f"{found[1]}{_grouped(found[2])}", tex)
         tex = re.sub(_FRACTION, lambda found: f"{_grouped(found[1])} / {_grouped(found[2])}", tex)
@@ -49,5 +50,6 @@ def as_letters(tex: str) -> str:
 
 
 def _grouped(part: str) -> str:
-    is_one = re.fullmatch(r"[A-Za-z]+|-?[\d.]+|\\\w+(\([^()]*\))?|[+-]", part)
-    return part if is_one else f"({part})"
+    return (
+        part if re.fullmatch(r"[A-Za-z]+|-?[\d.]+|\\\w+(\([^()]*\))?|[+-]", part) else f"({part})"
+    )
