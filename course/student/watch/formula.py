@@ -22,7 +22,6 @@ _MARKS = {
 _NAMES = r"\\(?:text|mathrm|mathbf)(?:\{([^{}]*)\}| (\w))"
 _MIRRORED = r"\\(?:tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
 _FRACTION = r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}"
-_ROOT = r"\\sqrt\{([^{}]*)\}"
 _RAISED = r"([_^])\{([^{}]*)\}"
 
 
@@ -42,7 +41,7 @@ def as_letters(tex: str) -> str:
         before = tex
         tex = re.sub(_NAMES, r"\1\2", tex)
         tex = re.sub(_MIRRORED, lambda found: f"{found[2] or f'({found[1]})'}'", tex)
-        tex = re.sub(_ROOT, r"\\sqrt(\1)", tex)
+        tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"\\sqrt(\1)", tex)
         tex = re.sub(_RAISED, lambda found: f"{found[1]}{_grouped(found[2])}", tex)
         tex = re.sub(_FRACTION, lambda found: f"{_grouped(found[1])} / {_grouped(found[2])}", tex)
     tex = re.sub(r"(?<=\w)\\", " ", tex).replace("\\", "")  # what is left is a name: sin, theta
@@ -50,6 +49,5 @@ def as_letters(tex: str) -> str:
 
 
 def _grouped(part: str) -> str:
-    return (
-        part if re.fullmatch(r"[A-Za-z]+|-?[\d.]+|\\\w+(\([^()]*\))?|[+-]", part) else f"({part})"
-    )
+    is_one = re.fullmatch(r"[A-Za-z]+|-?[\d.]+|\\\w+(\([^()]*\))?|[+-]", part)
+    return part if is_one else f"({part})"
