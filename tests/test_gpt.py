@@ -430,7 +430,7 @@ class TestCausalSelfAttention:
         "batch, length, n_embd, n_heads, max_seq_len",
         [(2, 5, 12, 3, 9), (3, 4, 66, 33, 4), (300, 1, 2, 1, 1)],
     )
-    def test_heads_attend_by_turned_queries_and_keys(
+    def test_heads_attend_by_rotated_queries_and_keys(
         self, lesson, draw, batch, length, n_embd, n_heads, max_seq_len
     ):
         """Four projections, H heads of width D, RoPE with width D on queries and keys, causal

@@ -163,7 +163,7 @@ def turned_in_part(x, rotary_dim, base=10000.0, start=0, direction=1):
 
 @exercise("PartialRotary")
 class TestPartialRotary:
-    def test_first_features_turn_and_last_stay(self, lesson):
+    def test_first_features_rotate_and_last_stay(self, lesson):
         """At position 1 the point (1, 0) becomes (cos 1, sin 1) = (0.5403, 0.8415);
         3 and 4 carry no position.
         """
@@ -171,7 +171,7 @@ class TestPartialRotary:
         got = rotary(torch.tensor([[1.0, 0.0, 3.0, 4.0]]), offset=1)
         expect.close(got, torch.tensor([[0.5403, 0.8415, 3.0, 4.0]]), tolerance=1e-4)
 
-    def test_pairs_are_halves_of_the_turned_part(self, lesson):
+    def test_pairs_are_halves_of_the_rotated_part(self, lesson):
         """Of six features four rotate: the points (1, 3) and (2, 4), not (1, 4) and
         (2, 5). With base 100 their rates are 1 and 100 ** (-2 / 4) = 1/10:
         1 cos 1 - 3 sin 1 = -1.9841,     1 sin 1 + 3 cos 1 = 2.4624,
@@ -182,7 +182,7 @@ class TestPartialRotary:
         want = torch.tensor([[-1.9841, 1.5907, 2.4624, 4.1797, 5.0, 6.0]])
         expect.close(got, want, tolerance=1e-4)
 
-    def test_rates_are_those_of_the_turned_part(self, lesson):
+    def test_rates_are_those_of_the_rotated_part(self, lesson):
         """D = 16, of which 4 rotate: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so
         that position 100 rotates it by 1. By D it would be 10000 ** (-2 / 16).
         """
@@ -209,13 +209,13 @@ class TestPartialRotary:
         x = draw.normal(*shape)
         expect.close(lesson.PartialRotary(9, shape[-1], 0)(x), x)
 
-    def test_all_features_may_turn(self, lesson, draw):
+    def test_all_features_may_rotate(self, lesson, draw):
         """With rotary_dim = D it is lesson 5's RotaryEmbedding."""
         x = draw.normal(2, 5, 6)
         rotary = lesson.PartialRotary(max_seq_len=20, head_dim=6, rotary_dim=6)
         expect.close(rotary(x, 11), rotated(x, positions=range(11, 16)), tolerance=1e-4)
 
-    def test_a_head_of_odd_width_may_turn_in_part(self, lesson, draw):
+    def test_a_head_of_odd_width_may_rotate_in_part(self, lesson, draw):
         """Of seven features four rotate, in two pairs; three need no partners."""
         x = draw.normal(2, 5, 7)
         expect.close(lesson.PartialRotary(9, 7, 4)(x), turned_in_part(x, 4), tolerance=1e-4)
@@ -252,7 +252,7 @@ class TestPartialRotary:
         names = ", ".join(lesson.PartialRotary(8, 6, 4).parameters)
         expect.that(not names, f"the module has parameters ({names}), but nothing to learn")
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle; what stays
         passes its gradient on as it is.
         """
@@ -589,7 +589,7 @@ def some_places(draw, length, below):
 
 @exercise("rope_2d")
 class TestRope2d:
-    def test_the_column_turns_the_second_half(self, lesson):
+    def test_the_column_rotates_the_second_half(self, lesson):
         """At row 0 and column 1 the first point (1, 0) stays, and the second becomes
         (cos 1, sin 1) = (0.5403, 0.8415).
         """
@@ -597,7 +597,7 @@ class TestRope2d:
         got = lesson.rope_2d(x, torch.tensor([0]), torch.tensor([1]))
         expect.close(got, torch.tensor([[1.0, 0.0, 0.5403, 0.8415]]), tolerance=1e-4)
 
-    def test_the_row_turns_the_first_half(self, lesson):
+    def test_the_row_rotates_the_first_half(self, lesson):
         """At row 2 and column 0 the first point becomes (cos 2, sin 2) =
         (-0.4161, 0.9093).
         """
@@ -666,7 +666,7 @@ class TestRope2d:
             expect.shape(got, 4, 8)
         expect.close(q @ k.T, want, tolerance=1e-3)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
         x, upstream = draw.normal(2, 5, 8), draw.normal(2, 5, 8)
         rows, cols = some_places(draw, 5, 30)

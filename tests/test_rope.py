@@ -46,11 +46,11 @@ MANY = [(9_001, 1, 1, 2), (1, 9_001, 1, 2)]
 
 @exercise("rope_tables")
 class TestRopeTables:
-    def test_position_zero_is_not_turned(self, lesson):
+    def test_position_zero_is_not_rotated(self, lesson):
         """All its angles are 0, and cos 0 = 1, sin 0 = 0. The cosines come first."""
         expect.close(lesson.rope_tables(1, 4), (torch.ones(1, 4), torch.zeros(1, 4)))
 
-    def test_first_pair_turns_one_radian_a_position(self, lesson):
+    def test_first_pair_rotates_one_radian_a_position(self, lesson):
         """With D = 2 the only angle at position m is m: cos 1 = 0.5403, sin 1 =
         0.8415, cos 2 = -0.4161, sin 2 = 0.9093; the same in both columns.
         """
@@ -163,7 +163,7 @@ class TestApplyRope:
         got = lesson.apply_rope(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), cos, sin)
         expect.close(got, torch.tensor([[0.5403, 0.8415], [-0.4161, 0.9093]]), tolerance=1e-4)
 
-    def test_two_pairs_turned_by_hand(self, lesson):
+    def test_two_pairs_rotated_by_hand(self, lesson):
         """Position 3 rotates the point (1, 3) by 3 and the point (2, 4) by 0.03:
         1 cos 3 - 3 sin 3 = -1.413      1 sin 3 + 3 cos 3 = -2.829
         2 cos .03 - 4 sin .03 = 1.879   2 sin .03 + 4 cos .03 = 4.058
@@ -172,7 +172,7 @@ class TestApplyRope:
         expect.close(got, torch.tensor([[-1.4134, 1.8791, -2.8289, 4.0582]]), tolerance=1e-4)
 
     @pytest.mark.parametrize("length, head_dim", [(5, 6), (2, 9_002), (9_001, 2)])
-    def test_every_pair_turns_by_its_own_angle(self, lesson, draw, length, head_dim):
+    def test_every_pair_rotates_by_its_own_angle(self, lesson, draw, length, head_dim):
         """Features i and D/2 + i of row t rotate by the angle in row t, columns i and
         D/2 + i.
         """
@@ -191,7 +191,7 @@ class TestApplyRope:
         got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0, start=1))
         expect.close(got, rotated(x, base=50.0, start=1), tolerance=1e-4)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
         x, upstream = draw.normal(2, 3, 4, 8), draw.normal(2, 3, 4, 8)
         cos, sin = tables(4, 8, start=3)
@@ -210,7 +210,7 @@ class TestApplyRope:
 
 @exercise("RotaryEmbedding")
 class TestRotaryEmbedding:
-    def test_offset_one_is_the_first_turned_position(self, lesson):
+    def test_offset_one_is_the_first_rotated_position(self, lesson):
         """(1, 0) at position 1 becomes (cos 1, sin 1) = (0.5403, 0.8415)."""
         rotary = lesson.RotaryEmbedding(8, 2)
         got = rotary(torch.tensor([[1.0, 0.0]]), offset=1)
@@ -268,7 +268,7 @@ class TestRotaryEmbedding:
             want = rotated(x, base, start=length - 3)
             expect.close(rotary(x, offset=length - 3), want, tolerance=1e-4)
 
-    def test_moved_to_bfloat16_it_turns_by_the_right_angles(self, lesson, draw):
+    def test_moved_to_bfloat16_it_rotates_by_the_right_angles(self, lesson, draw):
         """`.to(torch.bfloat16)` rounds what a module holds. A rounded cosine is off by
         0.002; a rounded rate or position makes another angle: 257 becomes 256, and
         4000 * 0.1 becomes 4000 * 0.1001.
@@ -301,7 +301,7 @@ class TestRotaryEmbedding:
         score = (rotary(q, offset=30) * rotary(k, offset=32)).sum()
         expect.close(score, want, tolerance=1e-4)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle. Queries are
         made by trained weights, so the gradient has to pass.
         """

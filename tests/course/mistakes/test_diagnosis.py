@@ -327,7 +327,7 @@ def rope_tables(seq_len, head_dim, base=10000.0):
     diagnosis = diagnosis_of("rope", "rope_tables", definition)
     assert diagnosis.says == ""
     assert "torch.cat" in diagnosis.look
-    assert diagnosis.explains == ("test_position_zero_is_not_turned",)
+    assert diagnosis.explains == ("test_position_zero_is_not_rotated",)
 
 
 def test_an_edit_that_no_longer_applies_is_no_known_mistake(cases, monkeypatch):
