@@ -64,7 +64,7 @@ def merge_heads(x: Tensor) -> Tensor:
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
     """For every query an average of the values that are not later, weighted by their keys.
 
-    The queries are the last Tq of the Tk positions: query i stands at Tk - Tq + i, key j at j.
+    The queries are the last Tq of the Tk positions: query i is at Tk - Tq + i, key j at j.
 
     Args:
         q: (B, H, Tq, D).
@@ -93,7 +93,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None
 
 
 class CausalSelfAttention(nn.Module):
-    """Attention of a text to itself in H heads, queries and keys turned by RoPE.
+    """Attention of a text to itself in H heads, with queries and keys rotated by RoPE.
 
     Args:
         n_embd: C, divisible by H.
@@ -101,13 +101,13 @@ class CausalSelfAttention(nn.Module):
         max_seq_len: how many positions there are.
 
     Its parameters are `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and `out_proj.weight`,
-    (C, C) each, and no others. `forward(x, cache=None)` turns (B, T, C) into (B, T, C).
+    (C, C) each, and no others. `forward(x, cache=None)` maps (B, T, C) to (B, T, C).
 
     `cache` is a dict, empty at first, in which the call keeps whatever the next one needs. A text
     read in pieces, with the same dict for each, gives what reading it whole gives.
 
     Source: Vaswani et al. (2017), arXiv:1706.03762, section 3.2.2; Su et al. (2021),
-    arXiv:2104.09864, section 3.2 (the turning).
+    arXiv:2104.09864, section 3.2 (the rotation).
 
     >>> attention = CausalSelfAttention(n_embd=8, n_heads=2, max_seq_len=16)
     >>> sum(weights.numel() for weights in attention.parameters())  # 4 C²
@@ -117,7 +117,7 @@ class CausalSelfAttention(nn.Module):
     def __init__(self, n_embd: int, n_heads: int, max_seq_len: int) -> None:
         super().__init__()
         self.n_heads = n_heads
-        # four linear layers and what turns; 5 lines.
+        # four linear layers and what rotates; 5 lines.
         raise NotImplementedError("TODO gpt.CausalSelfAttention")
 
     def forward(self, x: Tensor, cache: dict | None = None) -> Tensor:
@@ -163,7 +163,7 @@ class GPT(nn.Module):
         max_seq_len: the most positions it can tell apart.
 
     Its parts are `tokens` (your `TokenEmbedding`), `blocks` and `norm` (`nn.LayerNorm`); the table
-    of `tokens` also makes the logits. `forward(ids, caches=None)` turns (B, T) into (B, T, V).
+    of `tokens` also makes the logits. `forward(ids, caches=None)` maps (B, T) to (B, T, V).
     `caches` is a list with a dict for each block, as `CausalSelfAttention` takes it.
 
     Raises:

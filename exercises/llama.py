@@ -26,7 +26,7 @@ class RMSNorm(nn.Module):
         n_embd: C.
         eps: added to the mean of the squares, so that a row of zeros stays zero.
 
-    Its one parameter is `weight`, (C,), ones at first. `forward(x)` turns (..., C) into (..., C):
+    Its one parameter is `weight`, (C,), ones at first. `forward(x)` maps (..., C) to (..., C):
     x / sqrt(mean(x²) + eps) * weight, with the mean over the last axis.
 
     Source: Zhang and Sennrich (2019), arXiv:1910.07467, section 3.
@@ -77,10 +77,10 @@ class GroupedQueryAttention(nn.Module):
         n_heads: H, divisible by K; C / H is even.
         n_kv_heads: K. Query head h reads key head h // (H / K).
         max_seq_len: how many positions there are.
-        base: of RoPE, which turns queries and keys.
+        base: of RoPE, which rotates queries and keys.
 
     Its parameters are `q_proj.weight` and `out_proj.weight`, (C, C), `k_proj.weight` and
-    `v_proj.weight`, (K * D, C), and no others. `forward(x, cache=None)` turns (B, T, C) into
+    `v_proj.weight`, (K * D, C), and no others. `forward(x, cache=None)` maps (B, T, C) to
     (B, T, C).
 
     `cache` is a dict, empty at first, as in `CausalSelfAttention`. It keeps keys and values of K
@@ -115,7 +115,7 @@ class GroupedQueryAttention(nn.Module):
                 f"many query heads; got {n_heads} and {n_kv_heads}"
             )
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
-        # four linear layers and what turns; about 6 lines.
+        # four linear layers and what rotates; about 6 lines.
         raise NotImplementedError("TODO llama.GroupedQueryAttention")
 
     def forward(self, x: Tensor, cache: dict | None = None) -> Tensor:
@@ -131,7 +131,7 @@ class GatedMLP(nn.Module):
         n_hidden: M.
 
     Its parameters are `gate.weight` and `up.weight`, (M, C), and `down.weight`, (C, M), and no
-    others. `forward(x)` turns (..., C) into (..., C): down(silu(gate(x)) * up(x)).
+    others. `forward(x)` maps (..., C) to (..., C): down(silu(gate(x)) * up(x)).
 
     Source: Shazeer (2020), "GLU Variants Improve Transformer", arXiv:2002.05202, section 2
     (SwiGLU).
@@ -167,7 +167,7 @@ class Llama(nn.Module):
     Its parts are `tokens` (your `TokenEmbedding`), `blocks` and `norm`; the table of `tokens` also
     makes the logits. Each block has `norm1`, `attention`, `norm2` and `mlp` and computes
     y + mlp(norm2(y)) with y = x + attention(norm1(x), cache). The names of the parameters are those
-    that `weights_from_gguf` gives. `forward(ids, caches=None)` turns (B, T) into (B, T, V), with
+    that `weights_from_gguf` gives. `forward(ids, caches=None)` maps (B, T) to (B, T, V), with
     `caches` a list of dicts, one for each block, so that `generate` of lesson 8 runs on it.
 
     Raises:
@@ -210,8 +210,9 @@ def weights_from_gguf(
 ) -> dict[str, Tensor]:
     """Translate the weights of a GGUF file into those of `Llama`.
 
-    GGUF keeps the rows of q and k in interleaved pairs: they are reordered to split halves, q with
-    H heads and k with K. Nothing else changes. Each name ends in `.weight`; the rest becomes:
+    llama.cpp stores the rows of q and k of Llama models in interleaved pairs: they are reordered
+    to split halves, q with H heads and k with K. Nothing else changes. Each name ends in `.weight`;
+    the rest becomes:
 
         token_embd              tokens
         output_norm             norm
@@ -245,7 +246,7 @@ def loss_by_position(model: nn.Module, ids: Tensor) -> Tensor:
     """Measure how surprised a model is by each next token, by position.
 
     Args:
-        model: turns ids (B, T) into logits (B, T, V).
+        model: maps ids (B, T) to logits (B, T, V).
         ids: (B, T).
 
     Returns:

@@ -77,7 +77,7 @@ class PartialRotary(nn.Module):
     Raises:
         ValueError: rotary_dim is odd, negative or above head_dim.
 
-    Source: GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745), section 2.1.1, turns a quarter.
+    Source: GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745), section 2.1.1, rotates a quarter.
 
     >>> rotary = PartialRotary(max_seq_len=8, head_dim=4, rotary_dim=2)
     >>> rotary(torch.tensor([[1.0, 0.0, 3.0, 4.0]]), offset=1)
@@ -134,7 +134,7 @@ class RelativeBias(nn.Module):
 
     Its one parameter is `weight`, (n_buckets, H), drawn from N(0, 0.02²). `forward(q_len, k_len)`
     gives (H, q_len, k_len): for query i and key j the entry of the bucket of their distance. Key j
-    stands at position j; the queries are the last q_len of the k_len positions.
+    is at position j; the queries are the last q_len of the k_len positions.
 
     Raises:
         ValueError: q_len is above k_len.

@@ -82,7 +82,7 @@ class PartialRotary(nn.Module):
     Raises:
         ValueError: rotary_dim is odd, negative or above head_dim.
 
-    Source: GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745), section 2.1.1, turns a quarter.
+    Source: GPT-NeoX-20B (Black et al., 2022, arXiv:2204.06745), section 2.1.1, rotates a quarter.
 
     >>> rotary = PartialRotary(max_seq_len=8, head_dim=4, rotary_dim=2)
     >>> rotary(torch.tensor([[1.0, 0.0, 3.0, 4.0]]), offset=1)
@@ -106,8 +106,8 @@ class PartialRotary(nn.Module):
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         # (..., T, D); 2 lines.
         ### BEGIN SOLUTION
-        turned = self.rotary(x[..., : self.rotary_dim], offset)
-        return torch.cat((turned, x[..., self.rotary_dim :]), dim=-1)
+        rotated = self.rotary(x[..., : self.rotary_dim], offset)
+        return torch.cat((rotated, x[..., self.rotary_dim :]), dim=-1)
         ### END SOLUTION
 
 
@@ -150,7 +150,7 @@ class RelativeBias(nn.Module):
 
     Its one parameter is `weight`, (n_buckets, H), drawn from N(0, 0.02²). `forward(q_len, k_len)`
     gives (H, q_len, k_len): for query i and key j the entry of the bucket of their distance. Key j
-    stands at position j; the queries are the last q_len of the k_len positions.
+    is at position j; the queries are the last q_len of the k_len positions.
 
     Raises:
         ValueError: q_len is above k_len.
@@ -218,9 +218,9 @@ def rope_2d(x: Tensor, rows: Tensor, cols: Tensor, base: float = 10000.0) -> Ten
         )
     # (..., T, D); about 5 lines.
     ### BEGIN SOLUTION
-    turned = []
-    for half, places in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):
-        cos, sin = rope_tables(int(places.max()) + 1, head_dim // 2, base)
-        turned.append(apply_rope(half, cos[places], sin[places]))
-    return torch.cat(turned, dim=-1)
+    rotated = []
+    for half, positions in zip(x.chunk(2, dim=-1), (rows, cols), strict=True):
+        cos, sin = rope_tables(int(positions.max()) + 1, head_dim // 2, base)
+        rotated.append(apply_rope(half, cos[positions], sin[positions]))
+    return torch.cat(rotated, dim=-1)
     ### END SOLUTION

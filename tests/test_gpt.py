@@ -21,12 +21,12 @@ def attended(q, k, v, bias=0.0):
     q_len, k_len = q.shape[2], k.shape[2]
     place = torch.arange(k_len - q_len, k_len)[:, None]
     scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[3] ** 0.5 + bias
-    shares = scores.where(torch.arange(k_len) <= place, -torch.inf).softmax(-1)
-    return torch.einsum("bhqk,bhkd->bhqd", shares, v)
+    weights = scores.where(torch.arange(k_len) <= place, -torch.inf).softmax(-1)
+    return torch.einsum("bhqk,bhkd->bhqd", weights, v)
 
 
-def turned(x):
-    """(..., T, D): features i and D/2 + i of token t, turned by t * 10000 ** (-2i / D)."""
+def rotated(x):
+    """(..., T, D): features i and D/2 + i of token t, rotated by t * 10000 ** (-2i / D)."""
     length, width = x.shape[-2:]
     rates = 10000.0 ** (-torch.arange(0, width, 2).double() / width)
     angles = (torch.arange(length)[:, None] * rates).to(x.dtype)
@@ -42,8 +42,8 @@ def heads_of(x, n_heads):
 def attention_of(x, weights, n_heads, part="", last=None):
     """(B, T, C): what the four projections in `weights` make of x, or of its last tokens."""
     q, k, v = (heads_of(x @ weights[f"{part}{name}_proj.weight"].T, n_heads) for name in "qkv")
-    q = turned(q)[:, :, -(last or q.shape[2]) :]
-    heads = attended(q, turned(k), v)
+    q = rotated(q)[:, :, -(last or q.shape[2]) :]
+    heads = attended(q, rotated(k), v)
     return torch.cat(heads.unbind(1), dim=-1) @ weights[f"{part}out_proj.weight"].T
 
 
@@ -302,7 +302,7 @@ def wanted(q, k, v, bias=0.0):
 class TestCausalAttention:
     def test_scores_are_divided_by_the_root_of_the_width(self, lesson):
         """D = 4. The second query scores 2 ln 3 = 2.197 with its own key and 0 with the
-        first. Over √4 = 2 that is ln 3 and 0, so their shares are 3/4 and 1/4: of values 8
+        first. Over √4 = 2 that is ln 3 and 0, so their weights are 3/4 and 1/4: of values 8
         and 4 that makes 3/4 * 4 + 1/4 * 8 = 5. The first query has its own value only.
         """
         q = torch.ones(1, 1, 2, 4)
@@ -334,7 +334,7 @@ class TestCausalAttention:
     def test_every_query_averages_what_is_not_later(
         self, lesson, draw, batch, n_heads, q_len, k_len, width
     ):
-        """Query i is at Tk - Tq + i and sees the keys up to there: shares from
+        """Query i is at Tk - Tq + i and sees the keys up to there: weights from
         e ** (q · k / √D), for each text and each head by itself.
         """
         q, k, v = drawn_qkv(draw, batch, n_heads, q_len, k_len, width)
@@ -432,7 +432,7 @@ class TestCausalSelfAttention:
         "batch, length, n_embd, n_heads, max_seq_len",
         [(2, 5, 12, 3, 9), (3, 4, 66, 33, 4), (300, 1, 2, 1, 1)],
     )
-    def test_heads_attend_by_turned_queries_and_keys(
+    def test_heads_attend_by_rotated_queries_and_keys(
         self, lesson, draw, batch, length, n_embd, n_heads, max_seq_len
     ):
         """Four projections, H heads of width D, RoPE with width D on queries and keys, causal
@@ -686,8 +686,8 @@ class TestGPT:
 
 def loss_by_formula(logits, ids):
     """Minus the logarithm of the next token's share, averaged."""
-    shares = logits.softmax(-1)[:, :-1].gather(2, ids[:, 1:, None])
-    return -shares.log().mean()
+    weights = logits.softmax(-1)[:, :-1].gather(2, ids[:, 1:, None])
+    return -weights.log().mean()
 
 
 @exercise("next_token_loss")
@@ -817,16 +817,16 @@ def continuation(got, ids, n_new, vocab_size):
 def expect_shares(lesson, logits, want, n_new=1, **options):
     """Expect how often each token is drawn in `N_TEXTS` texts, to one decimal.
 
-    Other ways to draw with the same probabilities give the same shares, so rounded.
+    Other ways to draw with the same probabilities give the same weights, so rounded.
     """
     size = len(logits)
     ids = torch.arange(2 * N_TEXTS).reshape(N_TEXTS, 2) % size
     got = lesson.generate(remembering(lesson, logits.expand(size, -1)), ids, n_new, **options)
     new = continuation(got, ids, n_new, size)
-    shares = torch.stack([one.bincount(minlength=size) for one in new.T]) / N_TEXTS
-    shares = (10 * shares).round() / 10
-    what = f"the shares of the tokens in {N_TEXTS} draws, rounded"
-    expect.close(shares, torch.tensor([want] * n_new).float(), what=what)
+    weights = torch.stack([one.bincount(minlength=size) for one in new.T]) / N_TEXTS
+    weights = (10 * weights).round() / 10
+    what = f"the weights of the tokens in {N_TEXTS} draws, rounded"
+    expect.close(weights, torch.tensor([want] * n_new).float(), what=what)
 
 
 @exercise("generate")
@@ -920,7 +920,7 @@ class TestGenerate:
         ids=["1", "2", "3", "all 4"],
     )
     def test_top_k_draws_from_the_most_probable(self, lesson, top_k, weights, want):
-        """Of the weights 2, 1, 6 and 4 the two largest make shares of 0.6 and 0.4."""
+        """Of the weights 2, 1, 6 and 4 the two largest make weights of 0.6 and 0.4."""
         expect_shares(lesson, torch.tensor(weights).log(), want, top_k=top_k)
 
     def test_top_k_may_be_large(self, lesson):
@@ -961,9 +961,9 @@ class TestGenerate:
         got = lesson.generate(model, ids, 2, generator=lesson.generator(5))
         new = continuation(got, ids, 2, 2)
         same = [new[:, 0] == new[:, 1], new[1:, 0] == new[:-1, 0]]
-        shares = [round((one.sum() / len(one)).item(), 1) for one in same]
+        weights = [round((one.sum() / len(one)).item(), 1) for one in same]
         what = "how often two draws are the same, in a text and in two neighbors, rounded"
-        expect.equal(shares, [0.5, 0.5], what=what)
+        expect.equal(weights, [0.5, 0.5], what=what)
 
     def test_a_generator_alone_decides_what_is_drawn(self, lesson):
         """The same seed gives the same tokens, whatever else is drawn; another seed gives

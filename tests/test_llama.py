@@ -20,8 +20,8 @@ def rms_normed(x, weight, eps=1e-5):
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
-def turned(x, base):
-    """(B, H, T, D): features i and D/2 + i of token t, turned by t * base ** (-2i / D)."""
+def rotated(x, base):
+    """(B, H, T, D): features i and D/2 + i of token t, rotated by t * base ** (-2i / D)."""
     length, width = x.shape[-2:]
     rates = torch.tensor([base ** (-2 * i / width) for i in range(width // 2)]).double()
     angles = torch.arange(length)[:, None] * rates
@@ -38,7 +38,7 @@ def attention_of(x, weights, n_heads, n_kv_heads, base=10000.0, part="", last=No
         return (x @ weights[f"{part}{name}.weight"].T).unflatten(-1, (-1, width)).transpose(1, 2)
 
     shared = [head // (n_heads // n_kv_heads) for head in range(n_heads)]
-    q, k, v = turned(heads("q_proj"), base), turned(heads("k_proj"), base), heads("v_proj")
+    q, k, v = rotated(heads("q_proj"), base), rotated(heads("k_proj"), base), heads("v_proj")
     q = q[:, :, -last:]
     later = torch.ones(last, x.shape[1], dtype=torch.bool).triu(1 + x.shape[1] - last)
     scores = (q @ k[:, shared].mT / width**0.5).masked_fill(later, -torch.inf)
@@ -328,7 +328,7 @@ class TestGroupedQueryAttention:
     def test_query_head_h_reads_key_head_h_over_the_share(
         self, lesson, draw, batch, length, n_embd, n_heads, n_kv_heads
     ):
-        """Neighboring query heads share keys and values; queries and keys are turned, and the
+        """Neighboring query heads share keys and values; queries and keys are rotated, and the
         heads go next to each other through the output projection.
         """
         attention = lesson.GroupedQueryAttention(n_embd, n_heads, n_kv_heads, 9)
@@ -338,7 +338,7 @@ class TestGroupedQueryAttention:
         expect.close(attention(x), want, tolerance=1e-4)
 
     def test_base_is_the_one_that_is_given(self, lesson, draw):
-        """Another base turns the pairs at other rates."""
+        """Another base rotates the pairs at other rates."""
         attention = lesson.GroupedQueryAttention(16, 2, 1, 40, base=10.0)
         weights = filled(attention, draw, attention_shapes(16, 2, 1))
         x = draw.normal(1, 30, 16)
@@ -490,7 +490,7 @@ class TestLlama:
             expect.close(model(ids), want, tolerance=1e-3)
 
     def test_base_reaches_every_attention(self, lesson, draw):
-        """SmolLM2's base isn't 10,000. Another one turns queries and keys at other rates."""
+        """SmolLM2's base isn't 10,000. Another one rotates queries and keys at other rates."""
         expect_logits(lesson, draw, sizes_of(7, 16, 2, 1, 1, 6), 2, 9, base=10.0)
 
     @pytest.mark.parametrize("eps", [None, 0.5])
@@ -613,7 +613,7 @@ class TestWeightsFromGGUF:
 
     @pytest.mark.parametrize("name", sorted(set(GGUF_NAMES) - {"attn_q", "attn_k"}))
     def test_nothing_else_is_reordered(self, lesson, draw, name):
-        """Values aren't turned by RoPE, and neither is the output: their rows stay."""
+        """Values aren't rotated by RoPE, and neither is the output: their rows stay."""
         weight = draw.normal(12) if "norm" in name else draw.normal(12, 12)
         got = lesson.weights_from_gguf({f"blk.0.{name}.weight": weight}, 2, 2)
         expect_weights(got, {f"blocks.0.{GGUF_NAMES[name]}.weight": weight})

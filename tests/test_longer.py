@@ -11,15 +11,15 @@ import torch
 from course.testing import exercise, expect
 
 
-def turned(x, base=10000.0, places=None, direction=1):
-    """Features i and D/2 + i as a complex number, times e ** (i angle), at these places, or 0, 1..
+def rotated(x, base=10000.0, positions=None, direction=1):
+    """Features i and D/2 + i as a complex number, times e ** (i angle), at positions, or 0, 1, ..
 
-    A place's angle is place * base ** (-2i / D), in float64.
+    A position's angle is position * base ** (-2i / D), in float64.
     """
     length, width = x.shape[-2:]
     rates = [base ** (-2 * i / width) for i in range(width // 2)]
-    places = torch.arange(length) if places is None else torch.as_tensor(places)
-    angles = torch.outer(places.double(), torch.tensor(rates, dtype=torch.float64))
+    positions = torch.arange(length) if positions is None else torch.as_tensor(positions)
+    angles = torch.outer(positions.double(), torch.tensor(rates, dtype=torch.float64))
     first, second = x.double().tensor_split(2, dim=-1)
     points = torch.complex(first, second) * torch.exp(1j * direction * angles)
     return torch.cat((points.real, points.imag), dim=-1).to(x.dtype)
@@ -155,15 +155,15 @@ class TestYarnFrequencies:
 
 
 def turned_in_part(x, rotary_dim, base=10000.0, start=0, direction=1):
-    """The first features turned as a head of that width, at positions start .., the rest as is."""
-    places = torch.arange(start, start + x.shape[-2])
-    first = turned(x[..., :rotary_dim], base, places, direction)
+    """The first features rotated as a head of that width, at positions start .., the rest as is."""
+    positions = torch.arange(start, start + x.shape[-2])
+    first = rotated(x[..., :rotary_dim], base, positions, direction)
     return torch.cat((first, x[..., rotary_dim:]), dim=-1)
 
 
 @exercise("PartialRotary")
 class TestPartialRotary:
-    def test_first_features_turn_and_last_stay(self, lesson):
+    def test_first_features_rotate_and_last_stay(self, lesson):
         """At position 1 the point (1, 0) becomes (cos 1, sin 1) = (0.5403, 0.8415);
         3 and 4 carry no position.
         """
@@ -171,8 +171,8 @@ class TestPartialRotary:
         got = rotary(torch.tensor([[1.0, 0.0, 3.0, 4.0]]), offset=1)
         expect.close(got, torch.tensor([[0.5403, 0.8415, 3.0, 4.0]]), tolerance=1e-4)
 
-    def test_pairs_are_halves_of_the_turned_part(self, lesson):
-        """Of six features four turn: the points (1, 3) and (2, 4), not (1, 4) and
+    def test_pairs_are_halves_of_the_rotated_part(self, lesson):
+        """Of six features four rotate: the points (1, 3) and (2, 4), not (1, 4) and
         (2, 5). With base 100 their rates are 1 and 100 ** (-2 / 4) = 1/10:
         1 cos 1 - 3 sin 1 = -1.9841,     1 sin 1 + 3 cos 1 = 2.4624,
         2 cos .1 - 4 sin .1 = 1.5907,    2 sin .1 + 4 cos .1 = 4.1797.
@@ -182,9 +182,9 @@ class TestPartialRotary:
         want = torch.tensor([[-1.9841, 1.5907, 2.4624, 4.1797, 5.0, 6.0]])
         expect.close(got, want, tolerance=1e-4)
 
-    def test_rates_are_those_of_the_turned_part(self, lesson):
-        """D = 16, of which 4 turn: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so
-        that position 100 turns it by 1. By D it would be 10000 ** (-2 / 16).
+    def test_rates_are_those_of_the_rotated_part(self, lesson):
+        """D = 16, of which 4 rotate: pair 1 has the rate 10000 ** (-2 / 4) = 1/100, so
+        that position 100 rotates it by 1. By D it would be 10000 ** (-2 / 16).
         """
         x, want = torch.zeros(1, 16), torch.zeros(1, 16)
         x[0, 1] = 1.0
@@ -205,18 +205,18 @@ class TestPartialRotary:
 
     @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 4, 7)], ids=str)
     def test_rotary_dim_0_is_the_identity(self, lesson, draw, shape):
-        """No feature turns, so all come back as they are."""
+        """No feature rotates, so all come back as they are."""
         x = draw.normal(*shape)
         expect.close(lesson.PartialRotary(9, shape[-1], 0)(x), x)
 
-    def test_all_features_may_turn(self, lesson, draw):
+    def test_all_features_may_rotate(self, lesson, draw):
         """With rotary_dim = D it is lesson 5's RotaryEmbedding."""
         x = draw.normal(2, 5, 6)
         rotary = lesson.PartialRotary(max_seq_len=20, head_dim=6, rotary_dim=6)
-        expect.close(rotary(x, 11), turned(x, places=range(11, 16)), tolerance=1e-4)
+        expect.close(rotary(x, 11), rotated(x, positions=range(11, 16)), tolerance=1e-4)
 
-    def test_a_head_of_odd_width_may_turn_in_part(self, lesson, draw):
-        """Of seven features four turn, in two pairs; three need no partners."""
+    def test_a_head_of_odd_width_may_rotate_in_part(self, lesson, draw):
+        """Of seven features four rotate, in two pairs; three need no partners."""
         x = draw.normal(2, 5, 7)
         expect.close(lesson.PartialRotary(9, 7, 4)(x), turned_in_part(x, 4), tolerance=1e-4)
 
@@ -234,7 +234,7 @@ class TestPartialRotary:
         expect.close(rotary(x), want, tolerance=1e-4)
 
     def test_modules_share_nothing(self, lesson, draw):
-        """Layers with different bases, lengths and numbers of turned features may live
+        """Layers with different bases, lengths and numbers of rotated features may live
         side by side.
         """
         x = draw.normal(3, 8)
@@ -252,7 +252,7 @@ class TestPartialRotary:
         names = ", ".join(lesson.PartialRotary(8, 6, 4).parameters)
         expect.that(not names, f"the module has parameters ({names}), but nothing to learn")
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle; what stays
         passes its gradient on as it is.
         """
@@ -286,7 +286,7 @@ class TestPartialRotary:
         expect.close(got, turned_in_part(x, rotary_dim, start=start), tolerance=1e-2)
 
     def test_rotary_dim_is_even_and_fits_the_head(self, lesson):
-        """Features turn in pairs, and a head of six cannot turn eight."""
+        """Features rotate in pairs, and a head of six cannot rotate eight."""
         for head_dim, bad in [(8, 5), (8, -2), (6, 8)]:
             expect.rejects(lesson.PartialRotary, ValueError, bad=(8, head_dim, bad))
 
@@ -576,10 +576,10 @@ class TestRelativeBias:
 
 
 def turned_2d(x, rows, cols, base=10000.0, direction=1):
-    """The first half of the features turned at the rows, the second half at the columns."""
+    """The first half of the features rotated at the rows, the second half at the columns."""
     upper, lower = x.tensor_split(2, dim=-1)
-    by_row = turned(upper, base, rows, direction)
-    return torch.cat((by_row, turned(lower, base, cols, direction)), dim=-1)
+    by_row = rotated(upper, base, rows, direction)
+    return torch.cat((by_row, rotated(lower, base, cols, direction)), dim=-1)
 
 
 def some_places(draw, length, below):
@@ -589,7 +589,7 @@ def some_places(draw, length, below):
 
 @exercise("rope_2d")
 class TestRope2d:
-    def test_the_column_turns_the_second_half(self, lesson):
+    def test_the_column_rotates_the_second_half(self, lesson):
         """At row 0 and column 1 the first point (1, 0) stays, and the second becomes
         (cos 1, sin 1) = (0.5403, 0.8415).
         """
@@ -597,7 +597,7 @@ class TestRope2d:
         got = lesson.rope_2d(x, torch.tensor([0]), torch.tensor([1]))
         expect.close(got, torch.tensor([[1.0, 0.0, 0.5403, 0.8415]]), tolerance=1e-4)
 
-    def test_the_row_turns_the_first_half(self, lesson):
+    def test_the_row_rotates_the_first_half(self, lesson):
         """At row 2 and column 0 the first point becomes (cos 2, sin 2) =
         (-0.4161, 0.9093).
         """
@@ -607,7 +607,7 @@ class TestRope2d:
 
     def test_pairs_are_halves_of_each_half(self, lesson):
         """D = 8, base 100: each half has the rates 1 and 100 ** (-2 / 4) = 1/10. At row
-        1 the points (1, 3) and (2, 4) turn by 1 and 0.1:
+        1 the points (1, 3) and (2, 4) rotate by 1 and 0.1:
         1 cos 1 - 3 sin 1 = -1.9841,     1 sin 1 + 3 cos 1 = 2.4624,
         2 cos .1 - 4 sin .1 = 1.5907,    2 sin .1 + 4 cos .1 = 4.1797;
         at column 2 the points (5, 7) and (6, 8) by 2 and 0.2.
@@ -619,8 +619,8 @@ class TestRope2d:
 
     def test_slowest_pair_is_that_of_half_a_head(self, lesson):
         """D = 8: the halves have width 4, so their second pair has the rate
-        10000 ** (-2 / 4) = 1/100, and row 100 turns it by 1: (0.5403, 0.8415). By a
-        width of 8 it would turn ten times as fast.
+        10000 ** (-2 / 4) = 1/100, and row 100 rotates it by 1: (0.5403, 0.8415). By a
+        width of 8 it would rotate ten times as fast.
         """
         x = torch.tensor([[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
         got = lesson.rope_2d(x, torch.tensor([100]), torch.tensor([0]))
@@ -666,7 +666,7 @@ class TestRope2d:
             expect.shape(got, 4, 8)
         expect.close(q @ k.T, want, tolerance=1e-3)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
         x, upstream = draw.normal(2, 5, 8), draw.normal(2, 5, 8)
         rows, cols = some_places(draw, 5, 30)
@@ -686,7 +686,7 @@ class TestRope2d:
         ids=str,
     )
     def test_far_places_wide_heads_and_large_batches(self, lesson, draw, shape, highest):
-        """No size changes the rule, and neither does a place as far as 4,096, where the angles
+        """No size changes the rule, and neither does a position as far as 4,096, where the angles
         are large.
         """
         x, (rows, cols) = draw.normal(*shape), highest - draw.ids(290, 2, shape[-2])
@@ -695,8 +695,8 @@ class TestRope2d:
 
     def test_width_must_be_divisible_by_four(self, lesson, draw):
         """Six features would be halves of one pair and a half."""
-        places = torch.tensor([0, 1, 2])
-        expect.rejects(lesson.rope_2d, ValueError, bad=(draw.normal(2, 3, 6), places, places))
+        positions = torch.tensor([0, 1, 2])
+        expect.rejects(lesson.rope_2d, ValueError, bad=(draw.normal(2, 3, 6), positions, positions))
 
     @pytest.mark.parametrize("n_rows, n_cols", [(4, 5), (5, 1), (6, 6)])
     def test_every_token_needs_a_row_and_a_column(self, lesson, draw, n_rows, n_cols):

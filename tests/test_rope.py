@@ -26,7 +26,7 @@ def tables(length, head_dim, base=10000.0, start=0):
     return twice.cos().float(), twice.sin().float()
 
 
-def turned(x, base=10000.0, start=0, direction=1):
+def rotated(x, base=10000.0, start=0, direction=1):
     """Features i and D/2 + i as a complex number, times e ** (i angle)."""
     first, second = x.double().tensor_split(2, dim=-1)
     turn = torch.exp(1j * direction * angles(*x.shape[-2:], base, start))
@@ -46,11 +46,11 @@ MANY = [(9_001, 1, 1, 2), (1, 9_001, 1, 2)]
 
 @exercise("rope_tables")
 class TestRopeTables:
-    def test_position_zero_is_not_turned(self, lesson):
+    def test_position_zero_is_not_rotated(self, lesson):
         """All its angles are 0, and cos 0 = 1, sin 0 = 0. The cosines come first."""
         expect.close(lesson.rope_tables(1, 4), (torch.ones(1, 4), torch.zeros(1, 4)))
 
-    def test_first_pair_turns_one_radian_a_position(self, lesson):
+    def test_first_pair_rotates_one_radian_a_position(self, lesson):
         """With D = 2 the only angle at position m is m: cos 1 = 0.5403, sin 1 =
         0.8415, cos 2 = -0.4161, sin 2 = 0.9093; the same in both columns.
         """
@@ -80,7 +80,7 @@ class TestRopeTables:
         "length, head_dim, base", [(9, 6, 500000.0), (300, 10, 50.0), (3, 9_002, 500000.0)]
     )
     def test_base_sets_the_rates(self, lesson, length, head_dim, base):
-        """Pair i turns base ** (-2i / D) radians a position, whatever the base."""
+        """Pair i rotates base ** (-2i / D) radians a position, whatever the base."""
         want = tables(length, head_dim, base)
         expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
 
@@ -105,19 +105,19 @@ class TestRopeTables:
         expect.close(last, want, tolerance=1e-2, what=("cos[40000:]", "sin[40000:]"))
 
     def test_odd_width_is_refused(self, lesson):
-        """Features turn in pairs; with an odd width one would be left over."""
+        """Features rotate in pairs; with an odd width one would be left over."""
         expect.rejects(lesson.rope_tables, ValueError, bad=(4, 5))
 
 
 @exercise("rotate_half")
 class TestRotateHalf:
     def test_one_pair_makes_a_quarter_turn(self, lesson):
-        """The point (3, 4) turned by 90 degrees is (-4, 3)."""
+        """The point (3, 4) rotated by 90 degrees is (-4, 3)."""
         expect.close(lesson.rotate_half(torch.tensor([3.0, 4.0])), torch.tensor([-4.0, 3.0]))
 
     def test_first_half_becomes_minus_the_second(self, lesson):
         """The halves (1, 2) and (3, 4) become (-3, -4) and (1, 2): points (1, 3) and
-        (2, 4), each turned by 90 degrees.
+        (2, 4), each rotated by 90 degrees.
         """
         got = lesson.rotate_half(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         expect.close(got, torch.tensor([-3.0, -4.0, 1.0, 2.0]))
@@ -156,15 +156,15 @@ class TestApplyRope:
         expect.close(lesson.apply_rope(x, torch.ones(1, 6), torch.zeros(1, 6)), x)
 
     def test_point_one_zero_shows_the_angle(self, lesson):
-        """(1, 0) turned by the angle m is (cos m, sin m): at positions 1 and 2 these
+        """(1, 0) rotated by the angle m is (cos m, sin m): at positions 1 and 2 these
         are (0.5403, 0.8415) and (-0.4161, 0.9093).
         """
         cos, sin = tables(2, 2, start=1)
         got = lesson.apply_rope(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), cos, sin)
         expect.close(got, torch.tensor([[0.5403, 0.8415], [-0.4161, 0.9093]]), tolerance=1e-4)
 
-    def test_two_pairs_turned_by_hand(self, lesson):
-        """Position 3 turns the point (1, 3) by 3 and the point (2, 4) by 0.03:
+    def test_two_pairs_rotated_by_hand(self, lesson):
+        """Position 3 rotates the point (1, 3) by 3 and the point (2, 4) by 0.03:
         1 cos 3 - 3 sin 3 = -1.413      1 sin 3 + 3 cos 3 = -2.829
         2 cos .03 - 4 sin .03 = 1.879   2 sin .03 + 4 cos .03 = 4.058
         """
@@ -172,13 +172,13 @@ class TestApplyRope:
         expect.close(got, torch.tensor([[-1.4134, 1.8791, -2.8289, 4.0582]]), tolerance=1e-4)
 
     @pytest.mark.parametrize("length, head_dim", [(5, 6), (2, 9_002), (9_001, 2)])
-    def test_every_pair_turns_by_its_own_angle(self, lesson, draw, length, head_dim):
-        """Features i and D/2 + i of row t turn by the angle in row t, columns i and
+    def test_every_pair_rotates_by_its_own_angle(self, lesson, draw, length, head_dim):
+        """Features i and D/2 + i of row t rotate by the angle in row t, columns i and
         D/2 + i.
         """
         x = draw.normal(length, head_dim)
         got = lesson.apply_rope(x, *tables(length, head_dim, start=11))
-        expect.close(got, turned(x, start=11), tolerance=1e-4)
+        expect.close(got, rotated(x, start=11), tolerance=1e-4)
 
     @pytest.mark.parametrize(
         "shape", [(2, 5, 6), (4, 4, 4), (5, 5, 5, 8), (3, 1, 2, 5, 4), *MANY], ids=str
@@ -189,14 +189,14 @@ class TestApplyRope:
         """
         x = draw.normal(*shape)
         got = lesson.apply_rope(x, *tables(*shape[-2:], base=50.0, start=1))
-        expect.close(got, turned(x, base=50.0, start=1), tolerance=1e-4)
+        expect.close(got, rotated(x, base=50.0, start=1), tolerance=1e-4)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle."""
         x, upstream = draw.normal(2, 3, 4, 8), draw.normal(2, 3, 4, 8)
         cos, sin = tables(4, 8, start=3)
         gradients = lesson.apply_rope.gradients(x, cos=cos, sin=sin, upstream=upstream)
-        want = turned(upstream, start=3, direction=-1)
+        want = rotated(upstream, start=3, direction=-1)
         expect.close(gradients[0], want, tolerance=1e-4)
 
     def test_changed_arguments_are_seen(self, lesson, draw):
@@ -204,13 +204,13 @@ class TestApplyRope:
         before, after = draw.normal(3, 5, 6), draw.normal(3, 5, 6)
         tables_of_five = tables(5, 6)
         expect.sees_changes(
-            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), turned(after)
+            lesson.apply_rope, (before, *tables_of_five), (after, *tables_of_five), rotated(after)
         )
 
 
 @exercise("RotaryEmbedding")
 class TestRotaryEmbedding:
-    def test_offset_one_is_the_first_turned_position(self, lesson):
+    def test_offset_one_is_the_first_rotated_position(self, lesson):
         """(1, 0) at position 1 becomes (cos 1, sin 1) = (0.5403, 0.8415)."""
         rotary = lesson.RotaryEmbedding(8, 2)
         got = rotary(torch.tensor([[1.0, 0.0]]), offset=1)
@@ -225,28 +225,28 @@ class TestRotaryEmbedding:
         """
         rotary = lesson.RotaryEmbedding(shape[-2] + 2, shape[-1])
         x = draw.normal(*shape)
-        expect.close(rotary(x), turned(x), tolerance=1e-3)
+        expect.close(rotary(x), rotated(x), tolerance=1e-3)
 
     @pytest.mark.parametrize("offset", [1, 30, 4090, 40_000])
     def test_positions_count_from_the_offset(self, lesson, draw, offset):
         """Row t is at position offset + t: offset tokens are already in the cache."""
         rotary = lesson.RotaryEmbedding(offset + 7, 6)
         x = draw.normal(2, 3, 4, 6)
-        expect.close(rotary(x, offset), turned(x, start=offset), tolerance=1e-2)
+        expect.close(rotary(x, offset), rotated(x, start=offset), tolerance=1e-2)
 
     def test_token_by_token_is_all_at_once(self, lesson, draw):
         """With a key/value cache token t comes alone, T = 1, with offset t."""
         rotary = lesson.RotaryEmbedding(3, 4)
         x = draw.normal(2, 3, 4)
         alone = [rotary(x[:, t : t + 1], offset=t) for t in range(3)]
-        expect.close(torch.cat(alone, dim=1), turned(x), tolerance=1e-4)
+        expect.close(torch.cat(alone, dim=1), rotated(x), tolerance=1e-4)
 
     def test_an_offset_is_forgotten_after_its_call(self, lesson, draw):
         """Each call says where its tokens are; the next prompt starts at 0 again."""
         rotary = lesson.RotaryEmbedding(9, 4)
         for length, offset in [(3, 4), (3, 6), (3, 4), (3, 0), (5, 0)]:
             x = draw.normal(length, 4)
-            expect.close(rotary(x, offset=offset), turned(x, start=offset), tolerance=1e-4)
+            expect.close(rotary(x, offset=offset), rotated(x, start=offset), tolerance=1e-4)
 
     def test_base_sets_the_rates(self, lesson, draw):
         """Models for long texts have a larger base, such as 500,000; a small one, even
@@ -255,7 +255,7 @@ class TestRotaryEmbedding:
         for base, width in (4.0, 8), (500000.0, 8), (500000.0, 9_002):
             x = draw.normal(2, width)
             rotary = lesson.RotaryEmbedding(9, width, base)
-            expect.close(rotary(x, 7), turned(x, base, start=7), tolerance=1e-4)
+            expect.close(rotary(x, 7), rotated(x, base, start=7), tolerance=1e-4)
 
     def test_modules_do_not_share_their_tables(self, lesson, draw):
         """Two layers may have different bases or lengths, and live side by side."""
@@ -265,10 +265,10 @@ class TestRotaryEmbedding:
             for length, base in [(5, 10000.0), (5, 40.0), (9, 40.0)]
         }
         for (length, base), rotary in made.items():
-            want = turned(x, base, start=length - 3)
+            want = rotated(x, base, start=length - 3)
             expect.close(rotary(x, offset=length - 3), want, tolerance=1e-4)
 
-    def test_moved_to_bfloat16_it_turns_by_the_right_angles(self, lesson, draw):
+    def test_moved_to_bfloat16_it_rotates_by_the_right_angles(self, lesson, draw):
         """`.to(torch.bfloat16)` rounds what a module holds. A rounded cosine is off by
         0.002; a rounded rate or position makes another angle: 257 becomes 256, and
         4000 * 0.1 becomes 4000 * 0.1001.
@@ -278,13 +278,13 @@ class TestRotaryEmbedding:
         for offset in (3, 254, 1003, 4090):
             x = draw.normal(2, 7, 8).clamp(-1, 1).bfloat16()
             got = rotary(x, offset)
-            expect.close(got, turned(x, start=offset), tolerance=5e-2, any_width=True)
+            expect.close(got, rotated(x, start=offset), tolerance=5e-2, any_width=True)
 
     def test_evaluation_is_no_different(self, lesson, draw):
         """Nothing is dropped at random in training, and nothing is left out afterwards."""
         rotary, x = lesson.RotaryEmbedding(9, 6), draw.normal(2, 5, 6)
         rotary.train(False)
-        expect.close(rotary(x, 3), turned(x, start=3), tolerance=1e-4)
+        expect.close(rotary(x, 3), rotated(x, start=3), tolerance=1e-4)
 
     def test_nothing_is_trained(self, lesson):
         """Cosines and sines are known; as parameters an optimizer would change them."""
@@ -297,17 +297,17 @@ class TestRotaryEmbedding:
         """
         rotary = lesson.RotaryEmbedding(40, 6)
         q, k = draw.normal(1, 6), draw.normal(1, 6)
-        want = (q * turned(k, start=2)).sum()
+        want = (q * rotated(k, start=2)).sum()
         score = (rotary(q, offset=30) * rotary(k, offset=32)).sum()
         expect.close(score, want, tolerance=1e-4)
 
-    def test_gradient_turns_backwards(self, lesson, draw):
+    def test_gradient_rotates_backwards(self, lesson, draw):
         """The transpose of a rotation is the rotation by minus the angle. Queries are
         made by trained weights, so the gradient has to pass.
         """
         x, upstream = draw.normal(2, 3, 4, 6), draw.normal(2, 3, 4, 6)
         gradients = lesson.RotaryEmbedding(8, 6).gradients(x, offset=2, upstream=upstream)
-        want = turned(upstream, start=2, direction=-1)
+        want = rotated(upstream, start=2, direction=-1)
         expect.close(gradients[0], want, tolerance=1e-4)
 
     def test_only_positions_are_limited(self, lesson, draw):
@@ -315,7 +315,7 @@ class TestRotaryEmbedding:
         for shape in MANY:
             x = draw.normal(*shape)
             got = lesson.RotaryEmbedding(2, 2)(x, 1)
-            expect.close(got, turned(x, start=1), tolerance=1e-4)
+            expect.close(got, rotated(x, start=1), tolerance=1e-4)
 
     def test_the_last_position_is_max_seq_len_minus_one(self, lesson, draw):
         """offset + T may be at most 8. Slicing alone would not complain: it returns
@@ -373,8 +373,8 @@ class TestInterleavedToHalf:
         expect.close(lesson.interleaved_to_half(weight, n_heads), want)
 
     def test_attention_scores_stay_the_same(self, lesson, draw):
-        """Interleaved weights turned in interleaved pairs, and reordered weights
-        turned in split halves, must give the same dot products of queries and keys.
+        """Interleaved weights rotated in interleaved pairs, and reordered weights
+        rotated in split halves, must give the same dot products of queries and keys.
         """
         n_heads, head_dim = 3, 8
         x = draw.normal(7, 5)
@@ -388,7 +388,7 @@ class TestInterleavedToHalf:
         wq_half = expect.shape(lesson.interleaved_to_half(wq, n_heads), 24, 5)
         wk_half = lesson.interleaved_to_half(wk, n_heads)
         want = scores(wq, wk, turned_interleaved).float()
-        expect.close(scores(wq_half, wk_half, turned), want, tolerance=1e-4)
+        expect.close(scores(wq_half, wk_half, rotated), want, tolerance=1e-4)
 
     def test_rows_must_split_into_heads_of_even_width(self, lesson, draw):
         """6 rows for 2 heads would be heads of width 3, a pair and a half."""
@@ -433,7 +433,7 @@ class TestNtkBase:
         expect.rejects(lesson.ntk_base, ValueError, bad=(10000.0, 0.5, 8))
 
     def test_one_pair_cannot_be_slowed(self, lesson):
-        """Pair 0 turns 1 radian a position whatever the base, and D - 2 = 0 cannot be
+        """Pair 0 rotates 1 radian a position whatever the base, and D - 2 = 0 cannot be
         divided by.
         """
         expect.rejects(lesson.ntk_base, ValueError, bad=(10000.0, 2.0, 2))

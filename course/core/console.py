@@ -16,7 +16,7 @@ from course import root
 _SIGNS = {"−": "-", "–": "-", "·": "*", "×": "x", "±": "+-", "≤": "<=", "…": "...", "\xa0": " "}
 _MATHS = {"√": "sqrt ", "²": "^2", "³": "^3", "∞": "infinity", "°": " degrees", "∎": "", "Σ": "sum"}
 _GREEK = {"α": "alpha", "θ": "theta", "π": "pi", "σ": "sigma", "Φ": "Phi", "ω": "omega"}
-_IN_LETTERS = _SIGNS | _MATHS | _GREEK | {"“": '"', "”": '"', "␣": "_"}
+_IN_LETTERS = _SIGNS | _MATHS | _GREEK | {"“": '"', "”": '"', "␣": "_", "⚑": "!", "◆": "*"}
 """What replaces letters that a console cannot show; it is "?" for all others."""
 
 

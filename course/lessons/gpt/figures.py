@@ -31,6 +31,7 @@ from course.publishing.figures.palette import (
 )
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, Point, note, write
+from course.publishing.lab.trained import committed, unpacked
 
 WORDS = ["dog", "bites", "man"]
 
@@ -44,7 +45,7 @@ CHANCES = {"bites": 0.5, "man": 0.25, ".": 0.8}
 def map() -> Picture:
     picture, axes = diagram(
         4.2,
-        "You write every part of this: what a token is, and where",
+        "You write every part of this; the numbers are lessons",
         alt="A language model from left to right. The token dog picks a row of the token table, "
         "which says what it is. The row runs through a block, which comes several times: "
         "attention, where positions come in and a mask hides what is later, then an MLP, each "
@@ -72,14 +73,37 @@ def map() -> Picture:
         axes.add_patch(Circle(plus, 0.14, facecolor=CARD, edgecolor=QUIET, zorder=3))
         axes.text(*plus, "+", ha="center", va="center", fontsize=TEXT + 2, zorder=4)
     write(axes, (3.33, 1.08), "attention", align="center", bold=True)
-    write(axes, (0.78, 2.3), "what: a row", SECOND, bold=True)
-    write(axes, (5.5, 2.3), "used again", SECOND)
-    write(axes, (2.3, 0.55), "a block, one of several", THIRD)
-    write(axes, (2.44, 1.5), "where: positions", ACCENT, bold=True)
-    write(axes, (2.44, 1.92), "causal mask", INK)
-    write(axes, (1.2, back - 0.27), "generate: what comes out is read next", THIRD)
+    write(axes, (0.72, 2.2), "what: row\n(1, 6)", SECOND, bold=True)
+    write(axes, (5.5, 2.3), "used again (3)", SECOND)
+    write(axes, (2.3, 0.55), "a block (8), one of several", THIRD)
+    write(axes, (2.44, 1.5), "where (3, 4, 5, 7)", ACCENT, bold=True)
+    write(axes, (2.44, 1.92), "causal mask (2)", INK)
+    write(axes, (1.2, back - 0.27), "generate (8): what comes out is read next", THIRD)
     axes.plot([6.66, 6.66, 0.27, 0.27], [stream + 0.2, back, back, stream + 0.5], color=THIRD)
     arrow(axes, (0.27, back), (0.27, stream + 0.14), THIRD)
+    return picture
+
+
+def heads_read_differently() -> Picture:
+    words = ["paris", "rang", "its", "bells", ".", "rome", "closed", "its"]
+    weights = {head: _read_by(head, words) for head in (0, 3)}
+    told = "; ".join(
+        f"head {head}: " + ", ".join(f"{word} {w:.0%}" for word, w in zip(words, row, strict=True))
+        for head, row in weights.items()
+    )
+    picture, axes = diagram(
+        2.45,
+        "Head 0 reads all words about equally, head 3 the verb",
+        alt=f"How much the last word of {' '.join(words)} reads each word, as bars. {told}.",
+    )
+    for row, (head, shares) in enumerate(weights.items()):
+        ground = 0.65 + 1.4 * row
+        write(axes, (0.16, ground - 0.12), f"head {head}", bold=True)
+        for column, (word, share) in enumerate(zip(words, shares, strict=True)):
+            x, color = 1.25 + 0.75 * column, ACCENT if share == max(shares) else QUIET
+            axes.add_patch(Rectangle((x - 0.16, ground), 0.32, -0.75 * share, facecolor=color))
+            write(axes, (x, ground - 0.75 * share - 0.15), f"{share:.0%}", color, align="center")
+            write(axes, (x, ground + 0.15), word, align="center")
     return picture
 
 
@@ -250,6 +274,20 @@ def tokens_read() -> Picture:
 
 
 # --- parts ----------------------------------------------------------------------------------
+
+
+def _read_by(head: int, words: list[str]) -> list[float]:
+    """Return how much the last word reads each word, in the small model that rotates."""
+    numbers = committed()
+    model = {name: unpacked(numbers["models"]["rope"][name]) for name in ("tokens", "qkv", "norms")}
+    rows = model["tokens"][[numbers["words"].index(word) for word in words]]  # (T, C)
+    rows = numbers["models"]["rope"]["loudness"] * rows
+    norm = torch.nn.functional.rms_norm(rows, rows.shape[-1:], model["norms"][0])
+    q, k = (norm @ part.T for part in model["qkv"].chunk(3)[:2])
+    q, k = (x.view(len(words), numbers["heads"], -1)[:, head] for x in (q, k))  # (T, D)
+    tables = reference("rope").rope_tables(*q.shape)
+    q, k = (reference("rope").apply_rope(x, *tables) for x in (q, k))
+    return torch.softmax(q[-1] @ k.T / math.sqrt(q.shape[-1]), dim=-1).tolist()
 
 
 class _CountingModel(torch.nn.Module):

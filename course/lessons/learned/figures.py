@@ -7,7 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course.publishing.figures.charts import chart, curve
+from course.publishing.figures.charts import chart, curve, log_axis
 from course.publishing.figures.colormaps import SIGNED
 from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
 from course.publishing.figures.measured import measured, reference
@@ -245,4 +245,32 @@ def real_positions() -> Picture:
         axes.plot([distance], [cosines[distance - 1]], "o", color=WHERE)
         write(axes, (distance + 1, cosines[distance - 1] + 0.03), str(distance), WHERE)
     axes.set(xlim=(0, len(cosines) + 1), ylim=(0, 1))
+    return picture
+
+
+def first_loss() -> Picture:
+    found = measured("learned", "first_loss")
+    sigmas, losses = found["sigma"], found["loss"]
+    knows_nothing = math.log(50257)
+    loss_at = dict(zip(sigmas, losses, strict=True))
+    picture, axes = chart(
+        3.7,
+        "Drawn at 0.02 a table starts at a guess's loss, at 1 far above",
+        alt="The loss to expect before training, for GPT-2's sizes and a separate output table, "
+        f"against the standard deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 "
+        f"it is on the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and "
+        f"at 1, as nn.Embedding draws, about {loss_at[1]:.0f}.",
+        x="standard deviation σ of the first rows",
+        y="expected loss",
+    )
+    axes.axhline(knows_nothing, color=QUIET, linewidth=1.3, linestyle="--")
+    curve(axes, sigmas, losses, color=ACCENT)
+    for sigma, color in ((0.02, SECOND), (1, ACCENT)):
+        axes.plot(sigma, loss_at[sigma], "o", markersize=9, color=color)
+    note(axes, f"GPT-2: 0.02, loss {loss_at[0.02]:.0f}", (0.02, loss_at[0.02]), (0.02, 45), SECOND)
+    words = f"nn.Embedding: 1, loss about {loss_at[1]:.0f}"
+    note(axes, words, (1, loss_at[1]), (0.5, loss_at[1]), ACCENT, ha="right")
+    write(axes, (0.0011, knows_nothing + 8), f"ln 50,257 = {knows_nothing:.1f}", QUIET)
+    log_axis(axes.xaxis, [0.001, 0.01, 0.1, 1])
+    axes.set(xlim=(0.001, 1.3), ylim=(0, 135))
     return picture

@@ -1,16 +1,57 @@
 """Figures of lesson 9."""
 
+import math
+
 import torch
 
 from course.publishing.figures.charts import chart
-from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
+from course.publishing.figures.diagrams import arrow, box, cells, diagram, dial, hand, name_row
 from course.publishing.figures.measured import measured, reference
 from course.publishing.figures.palette import ACCENT, FAINT, KEY, QUERY, QUIET, SECOND, THIRD, WRONG
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, write
+from course.publishing.lab.trained import committed, unpacked
+
+LOOKED_AT = 7
+"""Rome, in the text of the head to play with."""
 
 N_HEADS, N_KV_HEADS = 9, 3
 """Of SmolLM2-135M."""
+
+
+def head_moved() -> Picture:
+    found = committed()["llama"]
+    query, key = unpacked(found["query"])[None], unpacked(found["keys"])[LOOKED_AT][None]
+    last, pairs = len(found["tokens"]) - 1, (0, 8, 12, 16)
+    picture, axes = diagram(
+        3.4,
+        "1,000 positions later: all hands rotated, the score the same",
+        alt="Four dials of a head of SmolLM2, twice: a text at positions 0 to 11, and at 1,000 to "
+        "1,011. In each dial, a hand of the query of the word of and one of the key of Rome. All "
+        "hands point elsewhere, but the angle between the two is the same, and so is the score.",
+    )
+    write(axes, (2.0, 3.25), "query of “of”", QUERY, bold=True)
+    write(axes, (4.0, 3.25), "key of “Rome”", KEY, bold=True)
+    tables = reference("rope").rope_tables(2000, query.shape[-1], found["base"])
+    scores = []
+    for row, shift in enumerate((0, 1000)):
+        y = 0.95 + 1.5 * row
+        turned = [
+            reference("rope").apply_rope(x, *(table[[place + shift]] for table in tables))[0]
+            for x, place in ((query, last), (key, LOOKED_AT))
+        ]
+        scores.append((turned[0] @ turned[1]).item() / math.sqrt(query.shape[-1]))
+        write(axes, (0.16, y - 0.12), f"positions\n{shift:,} to {shift + last:,}", QUIET)
+        for column, pair in enumerate(pairs):
+            center = (2.2 + 1.15 * column, y)
+            dial(axes, center, 0.48)
+            for vector, color in zip(turned, (QUERY, KEY), strict=True):
+                angle = math.atan2(vector[pair + len(vector) // 2], vector[pair])
+                hand(axes, center, 0.48, angle, color)
+            if not row:
+                write(axes, (center[0], 0.25), f"pair {pair}", QUIET, align="center")
+        write(axes, (6.2, y), f"score\n{scores[-1]:.2f}", align="left", bold=True)
+    return picture
 
 
 def what_changes() -> Picture:
@@ -66,7 +107,7 @@ def rows_move() -> Picture:
         2.95,
         "The file interleaves a pair's rows; your rotation wants halves",
         alt="Left, a head of six rows as in the file, with the pairs 0 1, 2 3 and 4 5 in three "
-        "colors. Arrows lead to their new places on the right, in split halves, 0 2 4 and 1 3 5, "
+        "colors. Arrows lead to their positions on the right, in split halves, 0 2 4 and 1 3 5, "
         "so that each color has one row in each half.",
     )
     rows = torch.arange(6).reshape(6, 1)

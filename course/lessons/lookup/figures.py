@@ -5,10 +5,10 @@ import math
 import torch
 from matplotlib.patches import Circle, Rectangle
 
-from course.publishing.figures.charts import chart, curve, log_axis
+from course.publishing.figures.charts import chart
 from course.publishing.figures.diagrams import arrow, box, cells, diagram, name_row
 from course.publishing.figures.measured import measured, reference
-from course.publishing.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT, WRONG
+from course.publishing.figures.palette import ACCENT, QUIET, SECOND, THIRD, TINTS, WHAT
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, listed, note, percent, write
 
@@ -109,38 +109,6 @@ def one_hot_product() -> Picture:
     blocks = {"one-hot (3, 4)": left, "table W (4, 3)": table, "result (3, 3)": result}
     for name, block in blocks.items():
         write(axes, (block.middle, 0.2), name, QUIET, align="center")
-    return picture
-
-
-def uint8_ids_are_a_mask() -> Picture:
-    ids = torch.tensor([1, 0, 1, 1])
-    rows = reference("lookup").lookup(TABLE, ids).tolist()
-    kept = ids.bool().tolist()
-    picture, axes = diagram(
-        2.5,
-        "Four uint8 ids give three rows: PyTorch takes them for a mask",
-        alt=f"Left the ids {listed(ids)} in int64: weight[ids] gives rows 1, 0, 1 and 1, four "
-        "rows for four ids. Right the same ids in uint8: each one is next to a row of the table "
-        "and says whether to keep it. Row 1 is left out, and rows 0, 2 and 3 come back, three "
-        "rows for four ids.",
-    )
-    numbers = cells(axes, 0.2, 0.62, ids[:, None].tolist(), colors=[SECOND] * 4)
-    result = cells(axes, 1.75, 0.62, rows, colors=[SECOND] * 4)
-    for n, row in enumerate(ids.tolist()):
-        write(axes, (1.22, numbers.left(n)[1]), f"row {row}", SECOND, align="center")
-    mask = cells(axes, 3.72, 0.62, ids[:, None].tolist(), colors=[WRONG] * 4)
-    marks = [WRONG if keep else None for keep in kept]
-    table = cells(axes, 5.27, 0.62, TABLE.tolist(), colors=marks)
-    for n, keep in enumerate(kept):
-        said, color = ("keep", WRONG) if keep else ("leave out", QUIET)
-        write(axes, (4.745, mask.left(n)[1]), said, color, align="center")
-    middles = (numbers.x + result.right(0)[0]) / 2, (mask.x + table.right(0)[0]) / 2
-    for x, above, below, color in (
-        (middles[0], "int64: numbers of rows", "4 ids, 4 rows", SECOND),
-        (middles[1], "uint8: a mask", f"4 ids, {sum(kept)} rows", WRONG),
-    ):
-        write(axes, (x, 0.32), above, color, align="center", bold=True)
-        write(axes, (x, 2.27), below, color, align="center")
     return picture
 
 
@@ -268,34 +236,6 @@ def adam_moves_resting_rows() -> Picture:
     grid[0, 0].set_ylabel("entry of the row")
     grid[0, 1].set_ylabel("")
     note(grid[0, 1], "not looked up", (1.5, 0.868), (0.65, 0.838), ACCENT)
-    return picture
-
-
-def first_loss() -> Picture:
-    found = measured("lookup", "first_loss")
-    sigmas, losses = found["sigma"], found["loss"]
-    knows_nothing = math.log(50257)
-    loss_at = dict(zip(sigmas, losses, strict=True))
-    picture, axes = chart(
-        3.7,
-        "Drawn at 0.02 a table starts at a guess's loss, at 1 far above",
-        alt="The loss to expect before training, for GPT-2's sizes, against the standard "
-        f"deviation of the table's rows, from {sigmas[0]:g} to 1. Up to 0.02 it is on "
-        f"the line ln 50,257 = {knows_nothing:.1f}; at 0.1 it is {loss_at[0.1]:.0f}, and at 1, "
-        f"as nn.Embedding draws, about {round(loss_at[1], -1):.0f}.",
-        x="standard deviation σ of the first rows",
-        y="expected loss",
-    )
-    axes.axhline(knows_nothing, color=QUIET, linewidth=1.3, linestyle="--")
-    curve(axes, sigmas, losses, color=ACCENT)
-    for sigma, color in ((0.02, SECOND), (1, ACCENT)):
-        axes.plot(sigma, loss_at[sigma], "o", markersize=9, color=color)
-    note(axes, f"GPT-2: 0.02, loss {loss_at[0.02]:.0f}", (0.02, loss_at[0.02]), (0.02, 45), SECOND)
-    words = f"nn.Embedding: 1, loss about {round(loss_at[1], -1):.0f}"
-    note(axes, words, (1, loss_at[1]), (0.5, loss_at[1]), ACCENT, ha="right")
-    write(axes, (0.0011, knows_nothing + 8), f"ln 50,257 = {knows_nothing:.1f}", QUIET)
-    log_axis(axes.xaxis, [0.001, 0.01, 0.1, 1])
-    axes.set(xlim=(0.001, 1.3), ylim=(0, 135))
     return picture
 
 

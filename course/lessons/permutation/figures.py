@@ -210,7 +210,7 @@ def scores_shuffled_alike() -> Picture:
     orders = (DOG_BITES_MAN, tuple(DOG_BITES_MAN[place] for place in PERM))
     picture, axes = diagram(
         2.6,
-        "Rows and columns are shuffled alike: dog keeps its scores",
+        "Rows and columns move in the same way: dog keeps its scores",
         alt="Two tables of scores, of dog bites man and of man dog bites. The row of dog is "
         "marked: 1, 0.5, 0 in the first table; 0, 1, 0.5 in the second, one row lower. The sum of "
         "the exponentials is 5.37 in both.",

@@ -112,7 +112,7 @@ function permutationSeen(sentence, most, order) {
   const said = `“${sentence.join(" ")}”`;
   if (sentence.join() === WORDS.join()) {
     const which = order === "mask" ? "those of the word itself and the words before it" : "all three vectors";
-    return `${said}: attention mixes ${which} into a new one for each word: the thicker a line, the larger the share.`;
+    return `${said}: attention mixes ${which} into a new one for each word: the thicker a line, the larger the weight.`;
   }
   if (order === "plain") {
     return `${said}: each new vector has moved with its word, and all its numbers have stayed the same.`;

@@ -56,11 +56,11 @@ def pair_turns() -> Picture:
     turned = reference("rope").apply_rope(X[None], cos[3:], sin[3:])[0].tolist()
     picture, axes = diagram(
         2.25,
-        "Position 3 turns pair 0 by 3 radians, and pair 1 by 0.03",
+        "Position 3 rotates pair 0 by 3 radians, and pair 1 by 0.03",
         alt="Features 0 to 3 hold 1, 2, 3, 4. Features 0 and 2 are the point (1, 3) on the first "
         "dial; its hand rotates by 3 radians, nearly half a circle. Features 1 and 3 are the point "
         "(2, 4) on the second dial; its hand rotates by 0.03 radians and hardly moves. The tips go "
-        f"back to their places: {', '.join(signed(one, '.3f') for one in turned)}.",
+        f"back to where they were: {', '.join(signed(one, '.3f') for one in turned)}.",
     )
     colors = [ACCENT, SECOND, ACCENT, SECOND]
     before = cells(axes, 1.03, 0.5, X[:, None].tolist(), colors=colors, size=(0.5, 0.38))
@@ -78,7 +78,7 @@ def pair_turns() -> Picture:
         if pair == 0:
             _arc(axes, center, 0.4, start, start + angle, color)
         write(axes, (x, 0.3), f"pair {pair}", color, align="center", bold=True)
-        write(axes, (x, 2.1), f"turned by {angle:g}", color, align="center")
+        write(axes, (x, 2.1), f"rotated by {angle:g}", color, align="center")
     arrow(axes, (before.right(1)[0], 1.26), (1.94, 1.26))
     arrow(axes, (5.28, 1.26), (after.x, 1.26))
     name_column(axes, before, 0, "x")
@@ -96,7 +96,7 @@ def both_hands_turn() -> Picture:
     q, k = (math.atan2(v[2], v[0]) for v in (X, KEY_VECTOR))
     picture, axes = diagram(
         2.75,
-        "Both hands turn, and the angle between them stays",
+        "Both hands rotate, and the angle between them stays",
         alt="Four dials show pair 0 of a query and of a key. With the query at 0 and the key at 2, "
         "at 1 and 3, at 300 and 302, both hands point in new directions each time; the angle from "
         f"query to key is {k + 2 - q:.2f} radians in all three, and the score {scores[0]:.3f}. "
@@ -163,7 +163,7 @@ def cache_offset() -> Picture:
     )
     pitch, first, radius, y = 0.9, 1.85, 0.33, 0.9
     outline(axes, (first - 0.5, y - 0.5), (4 * pitch + 1, 1))
-    write(axes, (first - 0.45, 0.2), "cache: keys, turned when they came", QUIET)
+    write(axes, (first - 0.45, 0.2), "cache: keys, rotated when they came", QUIET)
     for position in range(6):
         new = position == 5
         center = (first + pitch * position + 0.12 * new, y)
@@ -318,7 +318,7 @@ def score_by_distance() -> Picture:
     picture, axes = chart(
         4.0,
         "RoPE and ALiBi score distance alone, wherever the tokens are",
-        alt="The score of the same two tokens over 0 to 64 steps back, at five places in a text. "
+        alt="The score of the same two tokens over 0 to 64 steps back, at five positions. "
         "Sinusoidal rows, added: five different curves. RoPE: the five curves are one, which goes "
         "up and down. ALiBi, slope 1/32: one straight line, falling by 2.",
         x="steps from the query back to the key",
@@ -333,7 +333,7 @@ def score_by_distance() -> Picture:
         curve(axes, steps, one, color=of_alibi)
     note(axes, "RoPE: one curve", (13.5, 2.2), (24, 2.4), of_rope)
     note(axes, "ALiBi: one line", (44, -1.07), (33, -1.6), of_alibi)
-    note(axes, "sinusoidal: five places,\nfive curves", (55, 1.7), (49, 2.5), of_sines)
+    note(axes, "sinusoidal: five positions,\nfive curves", (55, 1.7), (49, 2.5), of_sines)
     axes.set(xlim=(0, reach), ylim=(-2, 2.9))
     return picture
 
@@ -343,7 +343,7 @@ def where_each_acts() -> Picture:
         3.2,
         "Positions enter at three points: a sum, a rotation, a penalty",
         alt="How tokens pass through a transformer. Learned and sinusoidal rows are added to the "
-        "token rows, once. In each layer the sum becomes queries, keys and values. RoPE turns "
+        "token rows, once. In each layer the sum becomes queries, keys and values. RoPE rotates "
         "queries and keys. Their products are the scores, from which ALiBi subtracts a penalty. "
         "Softmax turns the scores into weights, and the weights mix the values.",
     )
@@ -358,7 +358,7 @@ def where_each_acts() -> Picture:
     mixed = box(axes, 5.85, 2.45, "mix", size=(0.9, 0.42))
     points = (
         (1.4, "+", "sinusoidal", ("learned,", "sinusoidal", "add a row")),
-        (3.55, "↺", "rope", ("RoPE", "turns both")),
+        (3.55, "↺", "rope", ("RoPE", "rotates both")),
         (5.36, "−", "alibi", ("ALiBi", "lowers them")),
     )
     arrow(axes, (1.4 + 0.7 * radius, y + 0.7 * radius), values.left(0))

@@ -327,8 +327,8 @@ guess.compare(pairs=inside["ntk_base"])
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# One. A text four times as long needs every pair to turn four times as slowly. `ntk_base` slows
-# pair $i$ down by $4^{2i/126}$, which is 4 only for the last pair. So the other 17 still turn
+# One. A text four times as long needs every pair to rotate four times as slowly. `ntk_base` slows
+# pair $i$ down by $4^{2i/126}$, which is 4 only for the last pair. So the other 17 still rotate
 # past the angles of training, though not as far as with the old base, where all 18 do. Dividing
 # positions by 4 keeps all 18 inside, but it also slows down the fast pairs: neighbors are then a
 # quarter of a radian apart instead of one.

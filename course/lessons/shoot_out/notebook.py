@@ -4,7 +4,7 @@
 # **Small models, identical except for one thing: how they know where a token is.** Each reads
 # text in windows of 64 characters and learns to predict the next character. Then each is tested
 # on texts of 128 and 256 characters, longer than any in training. There are many claims about
-# which scheme wins. Here you measure it. The first cell says what each scheme does.
+# which scheme wins. Here you test them. The first cell says what each scheme does.
 #
 # *Uses what you wrote in lessons 1 to 5 and 7 if it passes its tests; everything borrowed from
 # the reference is listed below. Nothing here is graded. Allow a minute or two for the trainings.

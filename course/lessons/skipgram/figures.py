@@ -24,6 +24,7 @@ from course.publishing.figures.palette import (
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.shapes import Array
 from course.publishing.figures.words import TEXT, name_points, note, signed, write
+from course.publishing.lab.trained import committed, unpacked
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]
 VOCABULARY = ["the", "king", "rules", "queen"]
@@ -31,6 +32,37 @@ IDS = torch.tensor([VOCABULARY.index(word) for word in WORDS])
 COUNTS = torch.tensor([90, 9, 1])
 N_NEGATIVES = 5
 """The numbers of the lesson's text."""
+
+
+def kingdom_step() -> Picture:
+    trained = committed()["skipgram"]
+    words, rows = trained["words"][:8], unpacked(trained["rows"])[:8]
+    rows = rows - rows.mean(dim=0)
+    flat = rows @ torch.linalg.svd(rows).Vh[:2].T  # (8, 2)
+    flat = flat * flat[words.index("king")].sign()  # a direction's sign is free
+    at = dict(zip(words, flat.tolist(), strict=True))
+    picture, axes = diagram(
+        3.4,
+        "The step from man to king, taken from woman, ends near queen",
+        alt="Eight words of the toy kingdom on a map. An arrow leads from man to king. The same "
+        "arrow from woman ends near queen. Two more lead from boy to prince and, the same one, "
+        "from girl to a point near princess.",
+    )
+    low, high = flat.amin(dim=0), flat.amax(dim=0)
+    scale = torch.tensor([5.3, 2.5]) / (high - low)
+    corner = torch.tensor([0.5, 0.5])
+    place = {word: (torch.tensor(xy) - low) * scale + corner for word, xy in at.items()}
+    for word, (x, y) in place.items():
+        axes.plot(x, y, "o", color=QUIET)
+        write(axes, (x, y - 0.2), word, align="center")
+    for start, end, other, color in (
+        ("man", "king", "woman", ACCENT),
+        ("boy", "prince", "girl", SECOND),
+    ):
+        step = place[end] - place[start]
+        arrow(axes, place[start].tolist(), place[end].tolist())
+        arrow(axes, place[other].tolist(), (place[other] + step).tolist(), color)
+    return picture
 
 
 def pairs_in_a_window() -> Picture:

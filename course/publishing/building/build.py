@@ -196,8 +196,8 @@ MISTAKES = (
 CONTENTS = ("<!-- lessons, written by course build -->\n", "<!-- end of lessons -->\n")
 BADGES = ("<!-- badges, written by course build -->\n", "<!-- end of badges -->\n")
 
-WORDS_PER_MINUTE = 120
-"""That somebody reads who follows formulas and code."""
+WORDS_PER_MINUTE = 100
+"""That somebody reads who follows formulas, code and figures: 20 to 30 minutes for a lesson."""
 
 _HEAD = """
 # {number}. {title}
@@ -256,7 +256,8 @@ def with_head_and_mistakes(text: str, lesson: Lesson) -> str:
 
 
 def _minutes_to_read(text: str) -> int:
-    """Return how long a lesson's text takes, without what is folded or derived, in fives."""
+    """Return how long a lesson's text takes, without its sources and what is folded, in fives."""
+    text = text.partition("## Sources")[0]
     for begin, end in (HEAD, MISTAKES, ("<details>", "</details>")):
         text = re.sub(rf"{begin}.*?{end}", "", text, flags=re.DOTALL)
     text = re.sub(r"!\[.*?\]\(", "(", text)  # an alt text is not read by those who see the figure

@@ -23,7 +23,7 @@ class CourseLab extends HTMLElement {
   begin() {
     const { start } = this.scene;
     const first = typeof start === "function" ? start() : start; // one that depends on the student's
-    this.state = { ...first, ...JSON.parse(this.dataset.start ?? "{}") };
+    this.state = { ...first };
     this.home = { ...this.state };
     this.append(this.figure);
     this.classList.add("ready");

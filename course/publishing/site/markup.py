@@ -1,5 +1,4 @@
-"""What the pages of a lesson add to its Markdown: numbered figures, and folds that look like what
-they hold."""
+"""What pages add to a lesson's Markdown: numbers of figures, and kinds of folds."""
 
 import re
 from itertools import count
@@ -8,14 +7,14 @@ _FIGURE = re.compile(
     r"<course-lab.*?</course-lab>|^!\[[^\n]*\]\(figures/[^\n]*\)$", re.DOTALL | re.M
 )
 _FOLD = re.compile(r"<details>(\s*)<summary>(.*?)</summary>", re.DOTALL)
-_DEEPER = re.compile(r"Deeper|Try it|More to read|What to read|Out of scope|Surprises|What it ")
-_TROUBLE = re.compile(r"I keep getting|<code>|`")
+_KINDS = {"⚑": "stuck", "<code>": "stuck", "∎": "proof", "◆": "models"}  # else an answer
+_AGAIN = "<!-- the first figure again -->"
 
 
 def with_figure_numbers(text: str, lesson: int) -> str:
     """Return a text whose figures are numbered, so that a class can talk about them.
 
-    What can be played with has no number: its still figure comes again where the text explains it.
+    What can be played with has no number.
 
     >>> print(with_figure_numbers("![A dial.](figures/rope/dial.svg)", lesson=5))
     <figure id="figure-5-1">
@@ -36,14 +35,20 @@ def with_figure_numbers(text: str, lesson: int) -> str:
             f"<figcaption>Figure {lesson}.{number}</figcaption>\n</figure>"
         )
 
-    return _FIGURE.sub(numbered, text)
+    return _FIGURE.sub(numbered, with_first_figure_again(text))
+
+
+def with_first_figure_again(text: str) -> str:
+    """Return a text with its first figure again where the text explains it."""
+    still = re.search(r"^!\[.*\)$", text, re.M)
+    return text.replace(_AGAIN, still[0] if still else "")
 
 
 def with_kinds_of_folds(text: str) -> str:
-    """Return a text whose folds have a class: an `answer`, something `deeper`, or `trouble`.
+    """Return a text whose folds have a class: `answer`, `stuck`, `proof`, or in real `models`.
 
-    >>> with_kinds_of_folds("<details><summary>Deeper: why?</summary>")
-    '<details class="deeper"><summary>Deeper: why?</summary>'
+    >>> with_kinds_of_folds("<details><summary>∎ <b>Proof:</b> why?</summary>")
+    '<details class="proof"><summary>∎ <b>Proof:</b> why?</summary>'
     """
     return _FOLD.sub(
         lambda found: f'<details class="{_kind(found[2])}">{found[1]}<summary>{found[2]}</summary>',
@@ -52,6 +57,4 @@ def with_kinds_of_folds(text: str) -> str:
 
 
 def _kind(summary: str) -> str:
-    if _TROUBLE.match(summary):
-        return "trouble"
-    return "deeper" if _DEEPER.match(summary) else "answer"
+    return next((kind for sign, kind in _KINDS.items() if summary.startswith(sign)), "answer")

@@ -18,19 +18,18 @@ _MARKS = {
     r"\qquad": " ",
     r"\partial": "d",
     r"\varepsilon": r"\epsilon",
-    "{,}": ",",
 }
-_NAMES = r"\\(?:text|mathrm|mathbf|tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
+_NAMES = r"\\(?:text|mathrm|mathbf)(?:\{([^{}]*)\}| (\w))"
+_MIRRORED = r"\\(?:tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
 _FRACTION = r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}"
-_ROOT = r"\\sqrt\{([^{}]*)\}"
 _RAISED = r"([_^])\{([^{}]*)\}"
 
 
 def as_letters(tex: str) -> str:
     r"""Return a formula as one would type it.
 
-    >>> as_letters(r"\omega_i = 10000^{-2i/C}")
-    'omega_i = 10000^(-2i/C)'
+    >>> as_letters(r"\bar u \omega_i = 10000^{-2i/C}")
+    "u' omega_i = 10000^(-2i/C)"
     >>> as_letters(r"\frac{q \cdot k_j}{\sqrt{D}} + \text{bias}_j")
     '(q · k_j) / sqrt(D) + bias_j'
     """
@@ -41,7 +40,8 @@ def as_letters(tex: str) -> str:
     while tex != before:  # from the inside out: what has braces inside waits for the next round
         before = tex
         tex = re.sub(_NAMES, r"\1\2", tex)
-        tex = re.sub(_ROOT, r"\\sqrt(\1)", tex)
+        tex = re.sub(_MIRRORED, lambda found: f"{found[2] or f'({found[1]})'}'", tex)
+        tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"\\sqrt(\1)", tex)
         tex = re.sub(_RAISED, lambda found: f"{found[1]}{_grouped(found[2])}", tex)
         tex = re.sub(_FRACTION, lambda found: f"{_grouped(found[1])} / {_grouped(found[2])}", tex)
     tex = re.sub(r"(?<=\w)\\", " ", tex).replace("\\", "")  # what is left is a name: sin, theta

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from course.core.syllabus import Exercise, Lesson, find_lesson, name_for_check
+from course.publishing.site.markup import with_first_figure_again
 from course.student.watch.formula import as_letters
 
 
@@ -20,9 +21,7 @@ def heading(exercise: Exercise) -> tuple[int, str]:
 
 
 def step_of(exercise: Exercise, further: int = 0) -> str:
-    """Return the step as text, a line for each paragraph; figures are links to their files.
-
-    Parts that are folded in the lesson's text are only named.
+    """Return the step as text, a line for each paragraph: figures as links, folds by their summary.
 
     Args:
         further: how many sections later; after the last one comes the introduction.
@@ -35,11 +34,12 @@ def step_of(exercise: Exercise, further: int = 0) -> str:
 
 
 def _lines(exercise: Exercise) -> list[str]:
-    return find_lesson(exercise.lesson).text.read_text(encoding="utf-8").splitlines()
+    text = find_lesson(exercise.lesson).text.read_text(encoding="utf-8")
+    return with_first_figure_again(text).splitlines()
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Return where the sections of a text begin: the introduction, and each heading."""
+    """Return the lines of the introduction and of each heading."""
     return [0, *(number for number, line in enumerate(lines) if line.startswith("## "))]
 
 

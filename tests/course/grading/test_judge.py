@@ -77,7 +77,7 @@ def test_one_wrong_exercise_costs_its_own_points_and_is_named(graded):
     assert result.points == ALL - exercise(result, "rotate_half").worth
     wrong = exercise(result, "rotate_half")
     assert wrong.status == WRONG
-    assert "turns backwards" in wrong.advice
+    assert "rotates backwards" in wrong.advice
     assert "called  rotate_half(" in wrong.first_wrong.message
 
 

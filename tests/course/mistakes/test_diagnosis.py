@@ -97,7 +97,7 @@ def rotate_half(x):
 
 def test_a_mistake_is_named_with_all_that_it_explains(diagnosis_of):
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
     assert len(diagnosis.explains) > 3
 
 
@@ -140,7 +140,7 @@ class SinusoidalPositionalEmbedding(nn.Module):
 def test_a_mistake_is_named_though_some_tests_were_not_run(diagnosis_of, monkeypatch):
     monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0)
     diagnosis = diagnosis_of("rope", "rotate_half", TURNED_BACKWARDS)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
     assert len(diagnosis.explains) == 1
 
 
@@ -156,7 +156,7 @@ def rotate_half(x):
     return Sum.latest.to(x.dtype)
 """
     diagnosis = diagnosis_of("rope", "rotate_half", definition)
-    assert "turns backwards" in diagnosis.says
+    assert "rotates backwards" in diagnosis.says
 
 
 def test_of_two_mistakes_the_one_that_explains_more_is_named(diagnosis_of):
@@ -334,7 +334,7 @@ def rope_tables(seq_len, head_dim, base=10000.0):
     diagnosis = diagnosis_of("rope", "rope_tables", definition)
     assert diagnosis.says == ""
     assert "torch.cat" in diagnosis.look
-    assert diagnosis.explains == ("test_position_zero_is_not_turned",)
+    assert diagnosis.explains == ("test_position_zero_is_not_rotated",)
 
 
 def test_an_edit_that_no_longer_applies_is_no_known_mistake(cases, monkeypatch):

@@ -257,7 +257,7 @@ def test_query_and_key_move_together_and_the_score_stays(opened):
 @pytest.mark.browser
 def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(opened):
     page = opened("rope")
-    page.get_by_role("button", name="added").click()
+    page.get_by_role("button", name="added, then projected").click()
     m, n, apart, score, low, high = numbers_in(seen(page))
     assert apart == m - n
     all_scores = [
@@ -505,10 +505,9 @@ def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
 def test_under_a_mask_the_order_shows(opened):
     page = opened("permutation")
     words = examples()["words"]
-    under_mask = page.locator("course-lab").nth(1)
     page.get_by_role("button", name="Swap dog and man under the mask").click()
-    seen(page)
-    sentence = under_mask.locator(".seen").inner_text()
+    page.wait_for_function("!document.querySelector('course-lab').gliding")
+    sentence = seen(page)
     home, now = (
         solved("permutation").causal_toy_attention(torch.tensor([[words[one] for one in order]]))
         for order in (["dog", "bites", "man"], ["man", "bites", "dog"])

@@ -162,7 +162,10 @@ def test_figures_are_numbered_and_each_fold_has_its_kind(written):
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
     kinds = re.findall(r'<details class="(\w+)">', page)
     assert len(kinds) == page.count("<details")
-    assert set(kinds) == {"answer", "deeper", "trouble"}
+    assert set(kinds) == {"answer", "stuck", "proof", "models"}
+    assert (
+        page.count("](figures/both_hands_turn.svg)") == 2
+    )  # to play with, and where it's explained
 
 
 def test_every_exercise_has_a_card_in_its_text(written):

@@ -8,7 +8,7 @@ from course import ROOT
 from course.core.syllabus import lessons
 
 LESSONS = ROOT / "course" / "lessons"
-TEXTS = sorted(LESSONS.glob("*.md"))
+TEXTS = sorted([*LESSONS.glob("*.md"), *LESSONS.glob("*/README.md")])
 GLOSSARY = (LESSONS / "glossary.md").read_text(encoding="utf-8")
 
 
@@ -18,7 +18,7 @@ def anchors(text: str) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_link_within_the_repository_leads_to_a_file_and_a_heading(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):

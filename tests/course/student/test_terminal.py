@@ -115,8 +115,6 @@ def test_every_section_of_a_text_comes_in_turn_and_shows_no_tag(lesson):
     prose = [line for line in "\n".join(steps).split("\n") if not line.startswith("    ")]
     assert not re.search(r"</?\w.*|<!.*", re.sub(r"`[^`]*`", "", "\n".join(prose)))
     assert "\n\n\n" not in "\n\n".join(steps)
-    questions = [line for line in prose if re.match(r"\+ \d\. ", line)]
-    assert len(questions) == len(re.findall(r"^<summary>\d\. ", text, re.MULTILINE))
 
 
 def test_a_number_in_a_sentence_begins_no_item_of_a_list():

@@ -50,7 +50,7 @@ SAID = {
     "call": "called rotate_half([3, 4])",
     "got": "got [4, -3]",
     "want": "want [-4, 3]",
-    "why": "The point (3, 4) turned by 90 degrees is (-4, 3).",
+    "why": "The point (3, 4) rotated by 90 degrees is (-4, 3).",
     "where": "look at exercises/rope.py:31",
     "hint": "hint course hint rotate_half",
     "not run": " 2 tests",

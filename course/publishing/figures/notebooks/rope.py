@@ -1,4 +1,4 @@
-"""Figures of lesson 5: turned pairs, and scores that know the distance alone."""
+"""Figures of lesson 5: rotated pairs, and scores that know the distance alone."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ RADIUS = 0.72  # inches
 
 
 def turned_pairs(before: Any, after: Any, positions: Sequence[int]) -> Picture:
-    """Draw pairs of features as hands of clocks, before and after they are turned.
+    """Draw pairs of features as hands of clocks, before and after they are rotated.
 
     Args:
         before: a query or key, (D,); feature i is paired with feature D/2 + i.
@@ -51,7 +51,7 @@ def turned_pairs(before: Any, after: Any, positions: Sequence[int]) -> Picture:
         2.6,
         "pairs of features, as hands",
         alt=f"Pairs {listing(pairs)} of a vector of {sizes['D']} features as hands of clocks, "
-        f"before and after being turned at positions {listing(places)}.",
+        f"before and after being rotated at positions {listing(places)}.",
     )
     rows = [("before", QUIET, 4.5, before)]
     for number, (place, row) in enumerate(zip(places, after, strict=True)):
@@ -72,7 +72,7 @@ def turned_pairs(before: Any, after: Any, positions: Sequence[int]) -> Picture:
 
 
 def scores_under_shift(panels: Mapping[str, tuple[Any, Any]], shift: int) -> Picture:
-    """Draw the scores of one sentence at two places of a text, and their difference, in rows.
+    """Draw the scores of one sentence at two positions of a text, and their difference, in rows.
 
     Args:
         panels: name -> (scores, shifted), (T, T) each, queries in rows, keys in columns: of tokens

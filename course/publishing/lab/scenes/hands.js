@@ -221,8 +221,8 @@ SCENES.rope = handsOf({
     const [low, high] = elsewhere(score, m, n);
     if (state.scheme === "rotated" && high - low < SAME)
       return (
-        `${where}${later}, and the score is ${now}. It is the same for any two places with this distance: ` +
-        `when both move, both hands of a pair turn by the same angle, so the angle between them stays the same.`
+        `${where}${later}, and the score is ${now}. It is the same for any two positions with this distance: ` +
+        `when both move, both hands of a pair rotate by the same angle, so the angle between them stays the same.`
       );
     const changes =
       state.scheme === "added"
