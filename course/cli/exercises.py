@@ -115,12 +115,14 @@ def _chosen(name: str | None) -> Exercise:
 @click.command(short_help="Show a hint for an exercise, one more each time.")
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show only the hints you've already seen.")
-def hint(exercise: str | None, again: bool) -> None:
+@click.option("--all", "every", is_flag=True, help="Show all three; the next one stays the same.")
+def hint(exercise: str | None, again: bool, every: bool) -> None:
     """Show a hint for an EXERCISE; by default, for the next unsolved one.
 
     If you name a lesson, you get a hint for its next unsolved exercise. Each exercise has three
     hints: what to think about, how to approach it, and almost the line itself. Each time you run
-    this command, it shows one more.
+    this command, it shows one more. --all is for whoever helps you: it shows them all, and you
+    still get yours one by one.
 
     \b
     Examples:
@@ -132,7 +134,8 @@ def hint(exercise: str | None, again: bool) -> None:
     from course.student import hints
 
     chosen = _chosen(exercise)
-    click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
+    shown = hints.every_one if every else hints.seen_again if again else hints.one_more
+    click.echo(shown(chosen))
 
 
 @click.command(short_help="Show what an exercise asks for, or its solution.")
