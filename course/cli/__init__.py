@@ -32,6 +32,7 @@ _MORE = {
     "nbgrader": "course.cli.nbgrader",
     "gradescope": "course.grading.engines.gradescope",
     "build": "course.cli.files",
+    "handout": "course.cli.files",
 }
 """The commands that it only names."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from course import root
+from course.core import answers
 from course.core.syllabus import find_lesson
 from course.grading.judge.sources import with_imported
 from course.grading.sandbox.sandbox import ProcessLimits
@@ -120,6 +121,7 @@ def judging_key(lesson: str, seed: int) -> str:
             ]
         ),
         of_lesson.room / "mistakes.txt",
+        answers.pack(),
         of_lesson.module("solutions"),
         *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
     ]
