@@ -27,6 +27,7 @@ _MAIN = {
 _MORE = {
     "watch": "course.cli.exercises",
     "show": "course.cli.exercises",
+    "quiz": "course.cli.exercises",
     "reset": "course.cli.files",
     "site": "course.cli.site",
     "nbgrader": "course.cli.nbgrader",

@@ -171,3 +171,39 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
         click.echo(how_it_is_done(chosen) if is_shown else what_it_asks(chosen, status))
     except OSError as error:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+@click.command(short_help="Ask three questions about code of yours that passes.")
+@click.argument("name")
+@click.option("--answers", is_flag=True, help="Show the answers, too.")
+def quiz(name: str, answers: bool) -> None:
+    """Ask three questions about your code: an exercise, or what passes of a lesson.
+
+    Each takes a line of yours and asks what a change in it would do. The answers come from running
+    your module with that change. For the same code you get the same questions.
+
+    \b
+    Examples:
+      course quiz rotate_half
+      course quiz rope --answers
+    """
+    from course.student.progress import PASSED, status_of_all
+    from course.student.quiz import ask
+
+    status = status_of_all()
+    passed = [one.name for one in find_exercises(name) if status[one.name] == PASSED]
+    if not passed:
+        check = typed(f"course check {name}")
+        raise click.ClickException(f"nothing here has passed since you edited it; try {check}")
+    try:
+        asked = ask(find_lesson(name), passed)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    for number, one in enumerate(asked, start=1):
+        answer = f"\n\nAnswer: {one.answer}" if answers else ""
+        click.echo(f"{number}. {one.asks}{answer}\n")
+    if not answers:
+        command = typed(f"course quiz {name} --answers")
+        click.echo(
+            f"Answer each in a sentence, then compare: {command}" if asked else "No question."
+        )

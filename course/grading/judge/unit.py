@@ -42,6 +42,7 @@ class Unit:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
         refused: why what was handed in is no module, as the rest of a sentence; or nothing.
+        ask: the exercises to make questions about, instead of grading; they passed.
     """
 
     student: str
@@ -49,6 +50,7 @@ class Unit:
     source: bytes | None
     unread: str = ""
     refused: str = ""
+    ask: tuple[str, ...] = ()
 
 
 NOT_HANDED_IN = "was not handed in."
@@ -64,12 +66,14 @@ class GradedResult(LessonResult):
         student: whose it is.
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
+        questions: about the module, if that was asked for.
     """
 
     seconds: float = 0.0
     student: str = ""
     key: str = ""
     module: str = ""
+    questions: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def handed_in(self) -> bool:
