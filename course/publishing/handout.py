@@ -16,6 +16,12 @@ _COPIED = (".gitignore", ".gitattributes", ".devcontainer/*", ".github/*.md", "*
 _COPIED += ("pyproject.toml", "datasets.sh", "course/**/*", "notebooks/*.md")
 _LEFT_OUT = {"CONTRIBUTING.md", "course/mistakes/README.md"}
 """They explain, by examples, how mistakes are written."""
+_NOT_IN_README = (
+    r"^## For contributors\n.*?(?=^## )",
+    r"^You need this second command .*?^```sh\n.*?^```\n\n",
+    r"^(solutions|benchmarks)/[^\n]*\n",
+)
+"""What is about other files than those."""
 
 
 def write_handout(folder: Path, shown: str) -> int:
@@ -28,6 +34,8 @@ def write_handout(folder: Path, shown: str) -> int:
         BuildError: an exercise or a notebook cannot be made.
         ValueError: the folder has something else in it.
     """
+    if answers.pack().exists():
+        raise ValueError("this is a handout already: run the command in your full repository")
     files = _files()
     files[answers.pack().relative_to(root()).as_posix()] = _packed(shown)
     if folder.is_dir() and any(one.name != ".git" for one in folder.iterdir()):
@@ -53,9 +61,10 @@ def _files() -> dict[str, bytes]:
         for name, path in names.items()
         if path.is_file() and "__pycache__" not in name and name not in _LEFT_OUT
     }
-    text, marks = files["README.md"].decode("utf-8"), r"(?=^## |\Z)"
-    text = re.sub(rf"^## For contributors\n.*?{marks}", "", text, flags=re.DOTALL | re.MULTILINE)
-    files["README.md"] = text.encode("utf-8")
+    readme = files["README.md"].decode("utf-8")
+    for part in _NOT_IN_README:
+        readme = re.sub(part, "", readme, flags=re.DOTALL | re.MULTILINE)
+    files["README.md"] = readme.encode("utf-8")
     made = list(modules_and_notebooks())
     for path, data in [(one.path, one.text) for one in made] + [(record(), record_of(made))]:
         files[path.relative_to(root()).as_posix()] = data.encode("utf-8")
