@@ -213,10 +213,10 @@ def _questions(
         for one in results
     }
     asking = (replace(one, ask=passed[one.student, one.lesson]) for one in units)
-    started = partial(local_judges, settings, jobs)
-    asked = judge_units((one for one in asking if one.ask), started)
-    found = {(unit.student, unit.lesson): result for unit, result in asked}
-    return [found[both] for both in passed if both in found]
+    start = partial(local_judges, settings, jobs)
+    asked = [result for _, result in judge_units((one for one in asking if one.ask), start)]
+    order = {both: number for number, both in enumerate(passed)}
+    return sorted(asked, key=lambda one: order[one.student, one.lesson])
 
 
 def _about_loose_modules(names: Sequence[str]) -> list[str]:

@@ -208,10 +208,9 @@ def _compared(typed: str, now: Any, is_whole: bool, then: Any) -> tuple[str, str
         pairs = enumerate(zip(now, then, strict=False))
         each = (_compared(f"{typed}[{n}]", a, is_whole, b) for n, (a, b) in pairs)
         return next(filter(None, each), None)
-    if isinstance(now, int | float) and isinstance(then, int | float):
-        now, then = torch.tensor(float(now)), torch.tensor(float(then))
-    if not (isinstance(now, torch.Tensor) and isinstance(then, torch.Tensor)):
+    if not all(isinstance(one, int | float | torch.Tensor) for one in (now, then)):
         return None
+    now, then = torch.as_tensor(now), torch.as_tensor(then)
     if now.shape != then.shape:
         answer = f"{tuple(then.shape)}; now it is {tuple(now.shape)}."
         return f"What would be the shape of `{typed}`?", answer
