@@ -2,7 +2,8 @@
 
 Each is answered by running the student's module with the edit made in it. Where its lines are not
 like the reference's, the mistaken reference takes their place and the catalogue's sentence says
-what is different; then all edits with this sentence must give the same answer.
+what is different; then all edits with this sentence must give the same answer. If neither can be asked,
+the values are asked for.
 """
 
 import ast
@@ -83,6 +84,9 @@ def _about(
         if len(found) == 1 and (difference := found.pop()):
             said.add(one.says)
             yield Question(name, f"{texts[0][1]}\n\n{difference[0]}", difference[1])
+    for typed, result, is_whole in itertools.chain(*right.values()):
+        if typed and is_whole and _is_shown(result):
+            yield Question(name, f"What is `{typed}`, and why?", f"{show(result)}.")
 
 
 # --- the edit ---------------------------------------------------------------------------------

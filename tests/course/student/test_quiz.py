@@ -81,6 +81,12 @@ def test_where_the_lines_are_other_ones_the_sentence_is_asked_about(cases):
         assert all(one.answer.startswith(answer(one, vars(it.module()))) for it in alike)
 
 
+def test_where_no_mistake_can_be_asked_about_it_is_the_values(cases, monkeypatch):
+    monkeypatch.setattr("course.mistakes.quiz.mistakes", lambda stem: [])
+    first, *_ = asked(cases, MINE, "rotate_half")
+    assert (first.asks, first.answer) == ("What is `rotate_half([3, 4])`, and why?", "[-4, 3].")
+
+
 def test_only_what_passes_is_asked_about(monkeypatch, tmp_path):
     module = tmp_path / "rope.py"
     module.write_text(MINE, encoding="utf-8")
