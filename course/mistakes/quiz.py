@@ -2,8 +2,8 @@
 
 Each is answered by running the student's module with the edit made in it. Where its lines are not
 like the reference's, the mistaken reference takes their place and the catalogue's sentence says
-what is different; then all edits with this sentence must give the same answer. If neither can be asked,
-the values are asked for.
+what is different; then all edits with this sentence must give the same answer. If neither
+gives a question, it is about the values as they are.
 """
 
 import ast
