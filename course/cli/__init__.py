@@ -27,11 +27,13 @@ _MAIN = {
 _MORE = {
     "watch": "course.cli.exercises",
     "show": "course.cli.exercises",
+    "quiz": "course.cli.exercises",
     "reset": "course.cli.files",
     "site": "course.cli.site",
     "nbgrader": "course.cli.nbgrader",
     "gradescope": "course.grading.engines.gradescope",
     "build": "course.cli.files",
+    "handout": "course.cli.files",
 }
 """The commands that it only names."""
 

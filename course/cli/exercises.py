@@ -115,12 +115,14 @@ def _chosen(name: str | None) -> Exercise:
 @click.command(short_help="Show a hint for an exercise, one more each time.")
 @click.argument("exercise", required=False)
 @click.option("--again", is_flag=True, help="Show only the hints you've already seen.")
-def hint(exercise: str | None, again: bool) -> None:
+@click.option("--all", "every", is_flag=True, help="Show all three; the next one stays the same.")
+def hint(exercise: str | None, again: bool, every: bool) -> None:
     """Show a hint for an EXERCISE; by default, for the next unsolved one.
 
     If you name a lesson, you get a hint for its next unsolved exercise. Each exercise has three
     hints: what to think about, how to approach it, and almost the line itself. Each time you run
-    this command, it shows one more.
+    this command, it shows one more. --all is for whoever helps you: it shows them all, and you
+    still get yours one by one.
 
     \b
     Examples:
@@ -132,7 +134,8 @@ def hint(exercise: str | None, again: bool) -> None:
     from course.student import hints
 
     chosen = _chosen(exercise)
-    click.echo(hints.seen_again(chosen) if again else hints.one_more(chosen))
+    shown = hints.every_one if every else hints.seen_again if again else hints.one_more
+    click.echo(shown(chosen))
 
 
 @click.command(short_help="Show what an exercise asks for, or its solution.")
@@ -144,7 +147,8 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
 
     If you name a lesson, you get its next unsolved exercise. --solution shows the reference's
     code with comments, then a solution in another style, so that you can compare both with yours.
-    The exercise has to pass first, unless you add --i-give-up.
+    The exercise has to pass first, unless you add --i-give-up. Your instructor may have handed out
+    a copy that shows less.
 
     \b
     Examples:
@@ -153,15 +157,53 @@ def show(exercise: str | None, solution: bool, i_give_up: bool) -> None:
       course show rotate_half --solution
       course show rotate_half --i-give-up
     """
+    from course.core import answers
     from course.student.progress import PASSED, status_of_all
     from course.student.show import how_it_is_done, not_yet, what_it_asks
 
     chosen = _chosen(exercise)
     status = status_of_all()[chosen.name]
-    if solution and status != PASSED and not i_give_up:
+    gives_up = i_give_up and answers.shown() == "always"
+    if (solution or i_give_up) and status != PASSED and not gives_up:
         raise click.ClickException(not_yet(chosen))
     try:
         is_shown = solution or i_give_up
         click.echo(how_it_is_done(chosen) if is_shown else what_it_asks(chosen, status))
     except OSError as error:
         raise click.ClickException(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+@click.command(short_help="Ask three questions about code of yours that passes.")
+@click.argument("name")
+@click.option("--answers", is_flag=True, help="Show the answers, too.")
+def quiz(name: str, answers: bool) -> None:
+    """Ask three questions about your code: an exercise, or what passes of a lesson.
+
+    Each takes a line of yours and asks what a change in it would do. The answers come from running
+    your module with that change. For the same code you get the same questions.
+
+    \b
+    Examples:
+      course quiz rotate_half
+      course quiz rope --answers
+    """
+    from course.student.progress import PASSED, status_of_all
+    from course.student.quiz import ask
+
+    status = status_of_all()
+    passed = [one.name for one in find_exercises(name) if status[one.name] == PASSED]
+    if not passed:
+        check = typed(f"course check {name}")
+        raise click.ClickException(f"nothing here has passed since you edited it; try {check}")
+    try:
+        asked = ask(find_lesson(name), passed)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    for number, one in enumerate(asked, start=1):
+        answer = f"\n\nAnswer: {one.answer}" if answers else ""
+        click.echo(f"{number}. {one.asks}{answer}\n")
+    if not answers:
+        command = typed(f"course quiz {name} --answers")
+        click.echo(
+            f"Answer each in a sentence, then compare: {command}" if asked else "No question."
+        )

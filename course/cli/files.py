@@ -237,6 +237,37 @@ def submit(out: Path, name: str) -> None:
     )
 
 
+@click.command(short_help="Make a repository for students, without solutions.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--show",
+    type=click.Choice(["never", "passed", "always"]),
+    default="passed",
+    show_default=True,
+    help="When `course show` shows a solution: never, once the exercise passed, or on giving up.",
+)
+def handout(folder: Path, show: str) -> None:
+    """Write a copy of this repository for students to FOLDER, without solutions.
+
+    All commands for students, the tests and the notebooks work in it, and your changes come along.
+    What gives answers away is packed into one file, course/answers.zip: nobody meets an answer who
+    reads or searches. That's a curtain, not a lock. Run it again to renew FOLDER.
+
+    \b
+    Examples:
+      course handout ../what-and-where-2027
+      course handout ../what-and-where-2027 --show never
+    """
+    from course.publishing.building.build import BuildError
+    from course.publishing.handout import write_handout
+
+    try:
+        n_files = write_handout(folder, show)
+    except (BuildError, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{folder}: {n_files} files; now run `git init` there, commit, and publish it")
+
+
 @click.command(short_help="Generate exercises/ and notebooks/ from solutions/.")
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; fail if a file is out of date."

@@ -80,6 +80,9 @@ SECONDS_BETWEEN_LINES = 10
     help="Report who gains or loses points compared with FOLDER, an earlier --out.",
 )
 @click.option(
+    "--questions", is_flag=True, help="Write a page per student with questions about the code."
+)
+@click.option(
     "--self-test", is_flag=True, help="Try to break out of the sandbox, and report the result."
 )
 @click.option(

@@ -49,6 +49,7 @@ def init(folder: Path) -> None:
 
 def _lay_out(folder: Path) -> None:
     """Make a class's folder, whole or not at all."""
+    from course.core import answers
     from course.core.stubs import stub_of
     from course.core.syllabus import lessons
     from course.publishing.building.notebooks import notebook_from, source_of
@@ -61,7 +62,7 @@ def _lay_out(folder: Path) -> None:
     try:
         for lesson in lessons():
             stem = lesson.notebook.stem
-            source = source_of(stem).read_text(encoding="utf-8")
+            source = answers.text(source_of(stem))
             files[f"source/{stem}/{lesson.stem}.py"] = stub_of(lesson.stem).decode()
             files[f"source/{stem}/{stem}.ipynb"] = notebook_from(
                 source, stem, solved=True, linked=False

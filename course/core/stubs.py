@@ -37,7 +37,7 @@ def stub_from(solution: str, stem: str) -> str:
 @cache
 def solution_of(stem: str) -> str:
     """Return the module of a lesson as somebody hands it in who has done everything."""
-    return importing_exercises(find_lesson(stem).module("solutions").read_text(encoding="utf-8"))
+    return importing_exercises(find_lesson(stem).solution)
 
 
 def importing_exercises(solution: str) -> str:
@@ -48,5 +48,5 @@ def importing_exercises(solution: str) -> str:
 @cache
 def stub_of(stem: str) -> bytes:
     """Return the module of a lesson as it is given out."""
-    solution = find_lesson(stem).module("solutions").read_text(encoding="utf-8")
+    solution = find_lesson(stem).solution
     return stub_from(solution, stem).encode("utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from course import root
+from course.core import answers
 
 
 class Status(StrEnum):
@@ -95,6 +96,11 @@ class Lesson:
     def exercise(self, name: str) -> Exercise:
         """Return its exercise of this very name."""
         return next(one for one in self.exercises if one.name == name)
+
+    @property
+    def solution(self) -> str:
+        """The text of its module in `solutions`."""
+        return answers.text(self.module("solutions"))
 
     def module(self, folder: str = "exercises") -> Path:
         """Return the file of this lesson in `exercises` or `solutions`."""

@@ -192,7 +192,7 @@ def used(sources: dict[str, str]) -> dict[str, str]:
 
     A borrowed exercise is the reference's, and calls the reference's other functions.
     """
-    solution = find_lesson("llama").module("solutions").read_bytes()
+    solution = find_lesson("llama").solution.encode()
     borrowed = [name for name, source in sources.items() if source == "borrowed"]
     unused = set().union(*(names_reached(solution, name) - {name} for name in borrowed))
     return {n: source for n, source in sources.items() if source == "borrowed" or n not in unused}

@@ -1,7 +1,7 @@
 """A run of the grader: from the submissions of a class to its grades, reports and export."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,15 @@ from course.core.files import private_files, write_atomically, write_bytes_atomi
 from course.core.syllabus import Lesson, counted_lessons, lessons
 from course.grading.grades import Grades, grades_of
 from course.grading.judge.grade import RESULTS, SEED, Store, grade_all, refuse_to_run_in
-from course.grading.judge.unit import GradingError, GradingSettings, Unit
+from course.grading.judge.local import local_judges
+from course.grading.judge.schedule import judge_units
+from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
 from course.grading.lms.canvas import read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
 from course.grading.lms.moodle import read_moodle
 from course.grading.lms.table import ExportError, Table
 from course.grading.published import find_published
-from course.grading.reports import pages_of_others, write_reports
+from course.grading.reports import pages_of_others, write_questions, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import Submission
@@ -32,6 +34,7 @@ class Request:
         lms, export: whose export to fill in, "canvas" or "moodle", and its file.
         columns: `LESSON=TITLE` for each column of the export.
         compare: the folder of an earlier run, to compare results with.
+        questions: whether to write pages with questions about each hand-in.
     """
 
     submissions: Path
@@ -46,6 +49,7 @@ class Request:
     lms: str = ""
     export: Path | None = None
     columns: Sequence[str] = ()
+    questions: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,9 @@ def grade_class(
         published = _published(submissions, wanted)
         store.write_results(results)
         written = write_reports(grades, request.out, published, notes, found)
+        if request.questions:
+            asked = _questions(units, results, settings, jobs)
+            written.append(write_questions(asked, request.out))
         if found is not None:
             write_atomically(request.out / "changes.csv", changes_csv(found))
             written.append(request.out / "changes.csv")
@@ -195,6 +202,21 @@ def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
     found = {stem for one in submissions for stem in (*one.modules, *one.refused)}
     counted = counted_lessons()
     return [lesson for lesson in counted if lesson.stem in found] or list(counted)
+
+
+def _questions(
+    units: Sequence[Unit], results: Iterable[GradedResult], settings: GradingSettings, jobs: int
+) -> list[GradedResult]:
+    """Return for each module questions about what passes in it, in the order of the results."""
+    passed = {
+        (one.student, one.lesson): tuple(it.name for it in one.exercises if it.points)
+        for one in results
+    }
+    asking = (replace(one, ask=passed[one.student, one.lesson]) for one in units)
+    start = partial(local_judges, settings, jobs)
+    asked = [result for _, result in judge_units((one for one in asking if one.ask), start)]
+    order = {both: number for number, both in enumerate(passed)}
+    return sorted(asked, key=lambda one: order[one.student, one.lesson])
 
 
 def _about_loose_modules(names: Sequence[str]) -> list[str]:

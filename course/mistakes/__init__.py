@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from course.core import answers
 from course.core.syllabus import find_lesson
 from course.mistakes.table import Entry, TableError, read_table
 from course.mistakes.variant import Variant, reference_text, styles
@@ -71,7 +72,7 @@ def catalogue(stem: str) -> tuple[list[Mistake], list[Alternative], list[CommonE
     Raises:
         TableError: the table cannot be read, or names what is not in styles.py.
     """
-    text = (find_lesson(stem).room / "mistakes.txt").read_text(encoding="utf-8")
+    text = answers.text(find_lesson(stem).room / "mistakes.txt")
     known: list[Mistake] = []
     others: list[Alternative] = []
     raised: list[CommonError] = []

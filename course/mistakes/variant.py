@@ -4,9 +4,11 @@ import ast
 import contextlib
 import difflib
 import functools
+import importlib.machinery
 import importlib.util
 import inspect
 import itertools
+import os
 import re
 import sys
 import textwrap
@@ -14,10 +16,12 @@ import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from course.core import answers
 from course.core.syllabus import find_lesson
 from course.testing.loading import load_module
 from course.testing.source import with_called
@@ -181,7 +185,7 @@ def _edited(text: str, spans: Sequence[Span], place: str) -> str:
 @functools.cache
 def reference_text(lesson: str, exercise: str) -> str:
     """Return what edits apply to: the reference's definition without docstrings and marks."""
-    text = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    text = find_lesson(lesson).solution
     lines = text.splitlines()
     node = next(one for one in ast.parse(text).body if getattr(one, "name", "") == exercise)
     dropped = set()
@@ -207,14 +211,22 @@ def _text_of(definition: Callable) -> str:
 @functools.cache
 def styles(lesson: str) -> dict[str, Any]:
     """Return what styles.py of a lesson defines and imports: new text of edits may use it, too."""
-    path = find_lesson(lesson).room / "styles.py"
-    if not path.is_file():
-        return {}
+    path, pack = find_lesson(lesson).room / "styles.py", str(answers.pack())
+    if os.path.exists(pack) and pack not in sys.path:
+        sys.path.insert(0, pack)  # it has the `solutions` that styles import
     name = f"course.lessons.{lesson}.styles"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Loader(name, str(path)))
     sys.modules[name] = module = importlib.util.module_from_spec(spec)  # `inspect` looks there
-    spec.loader.exec_module(module)
+    with contextlib.suppress(FileNotFoundError):  # a lesson may do without
+        spec.loader.exec_module(module)
     return vars(module)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module that may be packed; `inspect` then finds its text, too."""
+
+    def get_data(self, path: str) -> bytes:
+        return answers.read(Path(path)) if path.endswith(".py") else super().get_data(path)
 
 
 @functools.cache

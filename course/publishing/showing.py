@@ -8,6 +8,7 @@ import ast
 import re
 from functools import cache
 
+from course.core import answers as packed
 from course.core.stubs import stub_of
 from course.core.syllabus import Exercise, find_lesson
 
@@ -58,12 +59,12 @@ def another_style(exercise: Exercise) -> tuple[str, str] | None:
         the stub lacks.
     """
     room = find_lesson(exercise.lesson).room
-    table = (room / "mistakes.txt").read_text(encoding="utf-8")
+    table = packed.text(room / "mistakes.txt")
     _, _, below = f"\n{table}".partition(f"\n== {exercise.name}\n")
     named = re.search(r"^\+ (\w+)$", below.partition("\n== ")[0], re.MULTILINE)
     if named is None:
         return None
-    text = (room / "styles.py").read_text(encoding="utf-8")
+    text = packed.text(room / "styles.py")
     definitions = _definitions(text)
     node = definitions[named[1]]
     helpers, to_read = {}, [node]
@@ -98,7 +99,7 @@ def _missing_imports(catalogue: str, code: list[str], stub: str) -> str:
 
 def _reference(exercise: Exercise) -> tuple[str, _Definition]:
     """Return the text of a solution, and where in it an exercise is defined."""
-    text = find_lesson(exercise.lesson).module("solutions").read_text(encoding="utf-8")
+    text = find_lesson(exercise.lesson).solution
     return text, _definitions(text)[exercise.name]
 
 

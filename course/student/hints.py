@@ -36,6 +36,11 @@ def seen_again(exercise: Exercise) -> str:
     return _page(exercise, range(1, n_shown(exercise) + 1))
 
 
+def every_one(exercise: Exercise) -> str:
+    """Return all hints, for whoever helps: what the student sees next stays the same."""
+    return _page(exercise, range(1, len(HINTS) + 1))
+
+
 def one_more_on_top(exercise: Exercise) -> str:
     """Return all hints that were shown, and above them one more: a small screen shows the top.
 

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from course.core import answers
 from course.core.console import typed
 from course.core.syllabus import Exercise, name_for_check
 from course.core.terminal import columns
@@ -22,6 +23,8 @@ def what_it_asks(exercise: Exercise, status: str) -> str:
 
 def how_it_is_done(exercise: Exercise) -> str:
     """Return the reference's code, and the same in another style, if the catalogue has one."""
+    if answers.shown() == "never":
+        return "In this class, your instructor keeps the solutions; ask there."
     said = (
         f"{exercise.name}, {exercise.title}\n\n"
         f"The reference:\n\n{_indented(showing.solution(exercise))}"
@@ -78,9 +81,10 @@ def _commas(line: str, depth: int) -> Iterator[tuple[int, int]]:
 def not_yet(exercise: Exercise) -> str:
     """Return why its solution is not shown, and what to do instead."""
     name = name_for_check(exercise)
+    give_up = f"\n  or     {typed(f'course show {name} --i-give-up')}"
     return (
         f"{exercise.name} hasn't passed yet, and reading the solution would spoil the puzzle.\n"
         f"  hint   {typed(f'course hint {exercise.name}')}\n"
-        f"  check  {typed(f'course check {name}')}\n"
-        f"  or     {typed(f'course show {name} --i-give-up')}"
+        f"  check  {typed(f'course check {name}')}"
+        f"{give_up if answers.shown() == 'always' else ''}"
     )

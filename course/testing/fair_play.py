@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import torch
 
 from course import root
+from course.core import answers
 from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
 
@@ -59,14 +60,14 @@ _watched: list[str] = []
 
 @functools.cache
 def _watch_files() -> None:
-    """Refuse from now on to open a file of solutions/ while a student's code runs."""
-    solutions = os.path.realpath(root() / "solutions") + os.sep
+    """Refuse from now on to open a file with answers while a student's code runs."""
+    places = os.path.realpath(root() / "solutions") + os.sep, os.path.realpath(answers.pack())
 
     def refuse(event: str, args: tuple) -> None:
         if event != "open" or not _watched or not isinstance(args[0], str | bytes):
             return
         who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
-        if path.startswith(solutions) and path != os.path.realpath(root() / who):
+        if path.startswith(places) and path != os.path.realpath(root() / who):
             raise Wrong(_BORROWS.format(who=who, place=""))
 
     sys.addaudithook(refuse)

@@ -6,6 +6,7 @@ import types
 from pathlib import Path
 
 from course import root
+from course.core import answers
 from course.core.console import typed
 from course.core.memory import ran_out_of_memory
 from course.core.stubs import importing_exercises
@@ -34,7 +35,7 @@ def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
         Wrong: in one sentence, why it cannot be run.
     """
     try:
-        source = path.read_bytes()
+        source = answers.read(path)
     except FileNotFoundError:
         back = typed(f"course reset {short_path(path)}")
         advice = f"; `{back}` brings it back" if path.parent == root() / "exercises" else ""

@@ -109,11 +109,11 @@ def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
     """Give the examples in `course/lessons` a lesson's names, so that they need not import them."""
     texts = root() / "course" / "lessons"
     if request.path.suffix == ".md" and request.path.is_relative_to(texts):
-        reference = root() / "solutions" / f"{request.path.parent.name}.py"
         names = request.getfixturevalue("doctest_namespace")
         names.clear()
-        if reference.exists():
-            names.update(vars(load_module(reference)))
+        for one in lessons():
+            if one.room == request.path.parent:
+                names.update(vars(load_module(one.module("solutions"))))
         exec("import math, torch", names)
 
 

@@ -25,7 +25,7 @@ def used_exercises(source: bytes, lesson: str, exercise: str) -> tuple[str, ...]
 @functools.cache
 def _called_by_reference(lesson: str, exercise: str) -> tuple[str, ...]:
     """Return the exercises that its reference calls, itself or through what it calls."""
-    reached = names_reached(find_lesson(lesson).module("solutions").read_bytes(), exercise)
+    reached = names_reached(find_lesson(lesson).solution.encode(), exercise)
     names = [one.name for one in find_lesson(lesson).exercises if one.name != exercise]
     return tuple(one for one in names if one in reached)
 
@@ -118,7 +118,7 @@ def reference_source(lesson: str, names: tuple[str, ...]) -> str:
 
 
 def _reference_of(lesson: str, names: tuple[str, ...]) -> ast.Module:
-    tree = ast.parse(find_lesson(lesson).module("solutions").read_text(encoding="utf-8"))
+    tree = ast.parse(find_lesson(lesson).solution)
     left_out = {one.name for one in find_lesson(lesson).exercises} - set(names)
     body = [node for node in tree.body if getattr(node, "name", "") not in left_out]
     for earlier in [node for node in body if _earlier_lesson(node)]:
@@ -145,7 +145,7 @@ def imported_from_earlier(lesson: str) -> dict[str, tuple[str, ...]]:
     """
     if lesson not in [one.stem for one in lessons()]:
         return {}
-    body = definitions(find_lesson(lesson).module("solutions").read_bytes())
+    body = definitions(find_lesson(lesson).solution.encode())
     return {stem: _imported(node) for node in body if (stem := _earlier_lesson(node))}
 
 

@@ -38,7 +38,9 @@ from course.grading.sandbox.remote import (
 )
 from course.grading.sandbox.sandbox import ProcessLimits, SandboxError
 from course.mistakes.diagnosis import PATIENTLY, KnownMistakes, diagnose
+from course.mistakes.quiz import Question, questions
 from course.testing.case import Case, by_exercise, collect
+from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
 from course.testing.result import ExerciseResult
@@ -98,6 +100,8 @@ class Judge:
         """
         if unit.unread:
             return not_graded(unit, unit.unread)
+        if unit.ask:
+            return replace(not_graded(unit, ""), questions=self._questions(unit))
         try:
             try:
                 return self._grade(unit)
@@ -110,6 +114,29 @@ class Judge:
         except Exception as error:  # a flaw of the grader's: the class is not to pay for it
             said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
             return not_graded(unit, f"The grader itself failed: {said}")
+
+    def _questions(self, unit: Unit) -> tuple[Question, ...]:
+        """Return questions about a module; none if its code gives what nobody can ask about."""
+        opened: list[RemoteModule] = []
+
+        def start(text: bytes) -> RemoteExecutor:
+            for one in opened:
+                one.end()  # if it is asked again, there will be another worker
+            opened.append(RemoteModule(self.fork_server, text, f"exercises/{unit.lesson}.py"))
+            opened[-1].allow(SECONDS_PER_EXERCISE)
+            opened[-1].load()
+            return RemoteExecutor(opened[-1])
+
+        cases = [case for own in self.cases[unit.lesson].values() for case in own]
+        try:
+            return tuple(questions(unit.source, unit.ask, cases, start))
+        except SandboxError:
+            raise
+        except (Exception, TimeIsUp):
+            return ()
+        finally:
+            for one in opened:
+                one.end()
 
     def _grade(self, unit: Unit) -> GradedResult:
         start = time.monotonic()

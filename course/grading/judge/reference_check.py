@@ -14,7 +14,7 @@ NOBODY = ""
 
 def check_units(lesson: str) -> list[Unit]:
     """Return the reference and the stub of a lesson, to be judged before anybody's module."""
-    solution = find_lesson(lesson).module("solutions").read_text(encoding="utf-8")
+    solution = find_lesson(lesson).solution
     texts = importing_exercises(solution).encode("utf-8"), stub_of(lesson)
     return [Unit(NOBODY, lesson, text) for text in texts]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from course import root
+from course.core import answers
 from course.core.syllabus import find_lesson
 from course.grading.judge.sources import with_imported
 from course.grading.sandbox.sandbox import ProcessLimits
@@ -41,6 +42,7 @@ class Unit:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
         refused: why what was handed in is no module, as the rest of a sentence; or nothing.
+        ask: the exercises to make questions about, instead of grading; they passed.
     """
 
     student: str
@@ -48,6 +50,7 @@ class Unit:
     source: bytes | None
     unread: str = ""
     refused: str = ""
+    ask: tuple[str, ...] = ()
 
 
 NOT_HANDED_IN = "was not handed in."
@@ -63,12 +66,14 @@ class GradedResult(LessonResult):
         student: whose it is.
         key: a hash of all that the result depends on; empty if it was not graded.
         module: a hash of what was handed in.
+        questions: about the module, if that was asked for.
     """
 
     seconds: float = 0.0
     student: str = ""
     key: str = ""
     module: str = ""
+    questions: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def handed_in(self) -> bool:
@@ -120,6 +125,7 @@ def judging_key(lesson: str, seed: int) -> str:
             ]
         ),
         of_lesson.room / "mistakes.txt",
+        answers.pack(),
         of_lesson.module("solutions"),
         *(find_lesson(earlier).module("solutions") for earlier in imported_from_earlier(lesson)),
     ]

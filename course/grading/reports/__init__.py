@@ -2,23 +2,27 @@
 
     index.html               the class: what to talk about, who must act, all students
     feedback/NAME.html       a page for each student
+    questions/NAME.html      with --questions: what to ask a student about the code
     gradescope/NAME.json     the same for Gradescope, to be copied to its results/results.json
     grades.csv               a row for each student, a column for each lesson and exercise
 
 All that a student wrote, the name first of all, is taken for hostile wherever it is shown.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from course.core.files import write_atomically
 from course.grading.grades import Grades
+from course.grading.judge.unit import GradedResult
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
+from course.grading.reports.page import render
 from course.grading.reports.tables import grades_csv
 
 
@@ -55,6 +59,15 @@ def write_reports(
     for path, text in of_class.items():
         write_atomically(path, text)
     return [*of_class, feedback, gradescope]
+
+
+def write_questions(asked: Iterable[GradedResult], out: Path) -> Path:
+    """Write a page for each student with questions about the code, and return their folder."""
+    folder = out / "questions"
+    for student, results in itertools.groupby(asked, key=lambda one: one.student):
+        page = render("questions.html", student=student, results=list(results))
+        write_atomically(folder / f"{file_stem(student)}.html", page)
+    return folder
 
 
 def pages_of_others(grades: Grades, out: Path) -> list[Path]:

@@ -9,12 +9,13 @@ lessons; and README's badges, from the address in pyproject.toml.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from course import root
+from course.core import answers
 from course.core.files import write_atomically
 from course.core.stubs import stub_from
 from course.core.syllabus import Exercise, Lesson, lessons
@@ -96,11 +97,7 @@ def build(keep: Callable[[list[Path]], str] | None = None) -> list[str]:
     for product in stale:
         write_atomically(product.path, product.text)
         report.append(f"built {_shown(product.path)}")
-    hashes = "".join(
-        record_line(product.path.name, product.text.encode("utf-8"))
-        for product in products
-        if product.edited_by_students
-    )
+    hashes = record_of(products)
     if hashes.encode() != _read(record()):
         write_atomically(record(), hashes)
     return report or ["everything is up to date"]
@@ -117,6 +114,15 @@ def modules_and_notebooks() -> Iterator[Product]:
         yield _product(lesson.module(), lesson.module("solutions"), stub)
     for stem in stems():
         yield _product(notebook_of(stem), source_of(stem), partial(notebook_from, stem=stem))
+
+
+def record_of(products: Iterable[Product]) -> str:
+    """Return the record of what was built."""
+    return "".join(
+        record_line(product.path.name, product.text.encode("utf-8"))
+        for product in products
+        if product.edited_by_students
+    )
 
 
 def record_line(name: str, data: bytes) -> str:
@@ -177,7 +183,7 @@ def _product(path: Path, source: Path, make: Callable[[str], str], differs: str 
 def _read(path: Path) -> bytes | None:
     """Return a file with plain line ends (a checkout may have turned them), or None."""
     try:
-        return path.read_bytes().replace(b"\r\n", b"\n")
+        return answers.read(path).replace(b"\r\n", b"\n")
     except FileNotFoundError:
         return None
 

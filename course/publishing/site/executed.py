@@ -19,6 +19,7 @@ from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 
 from course import root
+from course.core import answers
 from course.core.files import write_atomically
 from course.core.stubs import solution_of
 from course.core.syllabus import lessons
@@ -48,7 +49,7 @@ def executed_notebooks(kept: Path) -> dict[str, NotebookNode]:
     around = _what_notebooks_meet()
 
     def run_one(stem: str) -> NotebookNode:
-        text = notebook_from(source_of(stem).read_text(encoding="utf-8"), stem)
+        text = notebook_from(answers.text(source_of(stem)), stem)
         key = hashlib.sha256(f"{around}\n{text}".encode()).hexdigest()[:16]
         file = kept / f"{stem}-{key}.ipynb"
         if not file.exists():

@@ -72,7 +72,7 @@ def _write_texts(folder: Path) -> None:
 def _write_modules(folder: Path) -> None:
     """Write the stubs, for readers to fetch and for Sphinx to read docstrings, and their pages."""
     for lesson in lessons():
-        solution = lesson.module("solutions").read_text(encoding="utf-8")
+        solution = lesson.solution
         _write(folder, lesson.module(), stub_from(solution, lesson.stem))
         page = _rendered("exercises_of_a_lesson.md", lesson=lesson)
         _write(folder, lesson.module().with_suffix(".md"), page)

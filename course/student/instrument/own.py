@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from course.core import answers
 from course.core.files import write_atomically
 from course.core.syllabus import Lesson, Status, find_lesson
 from course.mistakes.diagnosis import diagnoser
@@ -110,6 +111,7 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
         *(find_lesson(stem).module() for stem in earlier),
         lesson.room / "mistakes.txt",
         lesson.room / "styles.py",
+        answers.pack(),
         *(_HERE / name for name in ("own.py", "positions.py", "trained.json")),
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")

@@ -38,7 +38,7 @@ def rehearse(cases: Sequence[Case]) -> Iterator[None]:
     lesson = find_lesson(cases[0].lesson)
     status_of_lesson(lesson)
     path = lesson.module("solutions")
-    examination = Examination(Executor(load_module(path)), path.read_bytes())
+    examination = Examination(Executor(load_module(path)), lesson.solution.encode())
     for case in cases:
         examination.run(case)
         yield

@@ -602,3 +602,12 @@ def test_a_refusal_says_what_the_sandbox_refuses(judge, name, when):
     assert "PermissionError: " in first
     assert "not let code change files, run programs, use the network or send signals" in first
     assert others[-1].endswith(code.split("\n")[-1].strip())
+
+
+def test_questions_about_a_module_are_answered_in_workers(judge):
+    source = solution_of("rope").encode()
+    asked = Unit("ann", "rope", source, ask=("rotate_half", "ntk_base"))
+    first, again = (judge.grade(asked).questions for _ in range(2))
+    assert first == again and {one.exercise for one in first} == {"rotate_half", "ntk_base"}
+    hostile = source + b"\n\ndef rotate_half(x):\n    while True: pass\n"
+    assert judge.grade(replace(asked, source=hostile, ask=("rotate_half",))).questions == ()

@@ -20,7 +20,7 @@ from course.grading.grades import grades_of
 from course.grading.judge.unit import GradedResult
 from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
 from course.grading.published import Published
-from course.grading.reports import write_reports
+from course.grading.reports import write_questions, write_reports
 from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
@@ -717,3 +717,12 @@ def test_the_table_is_read_without_the_script(chromium, tmp_path):
     assert page.locator("#matrix td.w").text_content() == "✗"
     assert not page.locator("form").is_visible()
     page.context.close()
+
+
+def test_a_page_of_questions_shows_code_as_text(tmp_path):
+    asked = ("rotate_half", "Your line\n\n    x  # </pre><script>alert(1)</script>", "`<b>`.")
+    results = [GradedResult("rope", student="<i>ann</i>", questions=(asked,))]
+    (page,) = write_questions(results, tmp_path).iterdir()
+    text = page.read_text(encoding="utf-8")
+    assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in text and "<code>&lt;b&gt;</code>" in text
+    assert "<script" not in text and "<i>" not in text

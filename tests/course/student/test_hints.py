@@ -108,6 +108,14 @@ def test_one_call_shows_one_hint_and_at_the_end_all(file):
         assert all(f"hint {n} of 3 {opening(n)}" in printed for n in (1, 2, 3))
 
 
+def test_whoever_looks_at_all_of_them_changes_nothing_for_the_student(file):
+    hint("rotate_half")
+    before = file.read_bytes()
+    assert all(opening(n) in hint("rotate_half", "--all") for n in (1, 2, 3))
+    assert file.read_bytes() == before
+    assert "hint 2 of 3" in hint("rotate_half")
+
+
 @pytest.mark.parametrize("damaged", [b"{", b'{"rotate_half": "two"}', b'{"rotate_half": -3}'])
 def test_a_damaged_file_means_that_none_was_shown(file, damaged):
     file.parent.mkdir()
