@@ -2,6 +2,8 @@
 
 import codecs
 import contextlib
+import re
+import sys
 import types
 from pathlib import Path
 
@@ -73,10 +75,11 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
     except SyntaxError as error:
         if "'utf-8' codec" in error.msg:  # it names no other encoding
             raise Wrong(f"{shown} {_NOT_UTF_8}") from None
-        text = f": {error.text.strip()}" if error.text else ""
+        text = error.text.strip() if error.text else ""
         line = error.lineno
-        where = f", line {line}\n  {shown}:{line}{text}" if line else ""
-        raise Wrong(f"{shown} is not valid Python: {error.msg}{where}") from None
+        where = f", line {line}\n  {shown}:{line}{f': {text}' if text else ''}" if line else ""
+        why = _why_no_python(text) or f"is not valid Python: {error.msg}"
+        raise Wrong(f"{shown} {why}{where}") from None
     except SystemExit:
         raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
     except BaseException as error:  # also what pytest.skip raises
@@ -105,7 +108,13 @@ def _why_not_imported(error: BaseException, path: Path) -> str:
         )
         return f"imports {error.name}, which is not there{advice}"
     if isinstance(error, ImportError) and (found := CANNOT_IMPORT.match(message)):
-        return f"imports {found[1]} from {found[2]}, which has no such name{did_you}{meant}"
+        name, where = found[1], found[2]
+        here = f" in {_PYTHON}" if where in sys.stdlib_module_names else ""
+        return f"imports {name} from {where}, which has no such name{here}{did_you}{meant}"
+    if isinstance(error, NameError) and error.name == "get_ipython":
+        return "has a notebook's command, which no module understands; take that out"
+    if type(error).__name__ == "BdbQuit":
+        return "calls a debugger while it is imported; take that out"
     if asks_for_input(message):
         return "asks for input while it is imported; take that out"
     kind = type(error).__name__
@@ -117,7 +126,37 @@ def _why_not_imported(error: BaseException, path: Path) -> str:
     return f"cannot be imported: {kind}: {message}" if message else f"cannot be imported: {kind}"
 
 
+_PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+_NEWER = {
+    r"(async )?(def|class) \w+\[|type \w+(\[.*\])? = ": (3, 12),
+    r"except\*? [\w.]+(, [\w.]+)+:": (3, 14),
+}
+"""What a line looks like that an older Python refuses, and where it came from."""
+
+
+def _why_no_python(line: str) -> str:
+    """Return why a line is not valid, as the rest of a sentence."""
+    if line.startswith(("%", "!")):
+        return "has a notebook's command, which no module understands"
+    if line.startswith("```"):
+        return "has a fence of three backticks, which is no Python"
+    newer = [since for looks, since in _NEWER.items() if re.match(looks, line)]
+    if newer and newer[0] > sys.version_info:
+        return f"is written for Python {newer[0][0]}.{newer[0][1]}, and this is {_PYTHON}"
+    return ""
+
+
 _NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
+
+
+_OTHER_FILES = {
+    b"pk\3\4": "a zip: unpack it",
+    b"\x1f\x8b": "a gzip archive: unpack it",
+    b"<!doctype": "a web page: download the file itself",
+    b"<html": "a web page: download the file itself",
+    b"{": "a notebook: copy your code out of its cells",
+}
+"""What is sometimes saved under a module's name, by its first bytes in small letters."""
 
 
 def _trouble_with_text(source: bytes) -> str:
@@ -131,6 +170,10 @@ def _trouble_with_text(source: bytes) -> str:
                 f"holds two versions that git could not merge, line {number}: keep one of them "
                 "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>"
             )
+    start = source.removeprefix(codecs.BOM_UTF8).lstrip()[:2000].lower()
+    for begins, what in _OTHER_FILES.items():
+        if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
+            return f"is no module, but {what}"
     if b"\0" not in source:
         return ""
     with contextlib.suppress(UnicodeDecodeError):

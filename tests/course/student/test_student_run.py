@@ -328,6 +328,8 @@ def test_a_file_may_be_written_in_many_ways(run, source):
     assert points_without() in result.flat
 
 
+OLD = sys.version_info < (3, 12)
+
 FILES = {
     "missing": (None, "rope.py"),
     "binary": (b"\xff\xfe\x00", "UTF-8"),
@@ -346,6 +348,22 @@ FILES = {
         "git",
     ),
     "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
+    "magic": (f"%matplotlib inline\n{SOLUTION}", "a notebook's command"),
+    "shell": (f"!pip install einops\n{SOLUTION}", "a notebook's command"),
+    "nbconvert": (f"get_ipython().run_line_magic('load_ext', 'x')\n{SOLUTION}", "a notebook's"),
+    "fence": (f"```python\n{SOLUTION}\n```\n", "three backticks"),
+    "notebook": ('{"cells": [{"cell_type": "code"}], "nbformat": 4}', "out of its cells"),
+    "zip": (b"PK\3\4\x14\0\0\0", "a zip: unpack it"),
+    "gzip": (b"\x1f\x8b\x08\0rope", "a gzip archive"),
+    "web page": ("<!DOCTYPE html>\n<html lang='en'>", "a web page"),
+    "3.12": ("def first[T](x: list[T]) -> T: return x[0]\n", "3.12" if OLD else "to do"),
+    "3.14": (
+        "try:\n    pass\nexcept ValueError, TypeError:\n    pass\n",
+        "3.14" if OLD else "to do",
+    ),
+    "no such name": ("from typing import overrides\n", "typing, which has no such name in Python"),
+    "another module": ("import jaxtyping\n", "which is not there; the standard library"),
+    "debugger": ("import bdb; raise bdb.BdbQuit", "calls a debugger"),
 }
 
 
