@@ -171,6 +171,21 @@ def settings_unchanged(who: str) -> Iterator[None]:
     raise Wrong(f"{who} changes a setting of PyTorch (default dtype or gradients) for everyone")
 
 
+@contextlib.contextmanager
+def settings_restored() -> Iterator[None]:
+    """Undo what a block changes of what all of PyTorch shares, also what it draws."""
+    _, dtype, gradients = _settings()
+    drawn, n_threads = torch.get_rng_state(), torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(drawn)
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(gradients)
+        if torch.get_num_threads() != n_threads:
+            torch.set_num_threads(n_threads)
+
+
 def _settings() -> tuple[int, torch.dtype, bool]:
     """Return the seed, the default dtype, and whether gradients are recorded."""
     return torch.initial_seed(), torch.get_default_dtype(), torch.is_grad_enabled()

@@ -22,7 +22,7 @@ from course.testing.errors import (
     message_of,
     short_path,
 )
-from course.testing.fair_play import guarded, refuse_borrowed_answers, settings_unchanged
+from course.testing.fair_play import guarded, refuse_borrowed_answers, settings_restored
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 
@@ -68,8 +68,8 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
     try:
         code = compile(source, str(path), "exec")
         refuse_borrowed_answers(source, code, shown, earlier or {})
-        with importable(earlier or {}), settings_unchanged(shown), guarded(shown):
-            exec(code, module.__dict__)
+        with importable(earlier or {}), settings_restored(), guarded(shown):
+            _execute(code, module)
     except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise
     except SyntaxError as error:
@@ -93,6 +93,45 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
                 "library cannot be reached; choose another name"
             )
     return module
+
+
+def _execute(code: types.CodeType, module: types.ModuleType) -> None:
+    """Run a module's code; a library that is missing is one only for what uses it."""
+    given, names = dict(module.__dict__), dict[str, types.ModuleType]()
+    failed: ModuleNotFoundError | None = None
+    try:
+        while True:
+            try:
+                return exec(code, module.__dict__)
+            except ModuleNotFoundError as error:
+                if not error.name or error.name in names or DID_YOU in message_of(error):
+                    raise failed or error from None
+                failed = failed or error
+                names[error.name] = sys.modules[error.name] = _Missing(error.name)
+            except Exception:
+                if failed:
+                    raise failed from None
+                raise
+            module.__dict__.clear()
+            module.__dict__.update(given)
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+
+
+class _Missing(types.ModuleType):
+    """A library that is not there: to take names from it is no error, but to use them is."""
+
+    __path__ = ()  # so that what is in it can be imported, too
+
+    def __getattr__(self, name: str) -> "_Missing":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Missing(self.__name__)
+
+    def __call__(self, *_: object, **__: object) -> None:
+        library = self.__name__.partition(".")[0]
+        raise ModuleNotFoundError(f"{library} is not there, and no exercise needs it", name=library)
 
 
 def _why_not_imported(error: BaseException, path: Path) -> str:

@@ -318,6 +318,11 @@ RIGHT_FILES = {
     "printing": f"print('hello')\n{SOLUTION}",
     "byte-order-mark": "\ufeff" + SOLUTION,
     "crlf": SOLUTION.replace("\n", "\r\n"),
+    "with an import that is not used": (
+        "import pandas_x as pd, plotlib_x.pyplot as plt\nfrom einops_x.layers import Rearrange\n"
+        f"{SOLUTION}\ndef draw():\n    plt.plot(pd.DataFrame())\n"
+    ),
+    "seeded": f"{SOLUTION}\ntorch.manual_seed(42)\ntorch.set_default_dtype(torch.float64)\n",
 }
 
 
@@ -326,6 +331,13 @@ def test_a_file_may_be_written_in_many_ways(run, source):
     result = run(source)
     assert result.status == 0
     assert points_without() in result.flat
+
+
+def test_a_library_that_is_missing_costs_what_uses_it_alone(run):
+    body = "from einops_x import rearrange\n\n\n"
+    result = run(body + with_body("rotate_half", "return rearrange(args[0], 'a -> b')"), *TWO)
+    assert "einops_x is not there, and no exercise needs it" in result.flat
+    assert points_of("ntk_base") in result.flat
 
 
 OLD = sys.version_info < (3, 12)
@@ -337,7 +349,8 @@ FILES = {
     "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "return torch.cat((-x2,"),
     "null": (SOLUTION + "\0\n", "null"),
     "empty": ("", "rope.py"),
-    "import": ("import nowhere_to_be_found", "nowhere_to_be_found"),
+    "import": ("import nowhere_to_be_found\n\nnowhere_to_be_found.go()", "nowhere_to_be_found"),
+    "a typo": ("import troch\nfrom troch import nn\n", "'torch'"),
     "exit": ("raise SystemExit(0)", "sys.exit"),
     "error": ("1 / 0", "ZeroDivisionError: division by zero"),
     "input": ("input('? ')", "input"),
@@ -362,7 +375,10 @@ FILES = {
         "3.14" if OLD else "to do",
     ),
     "no such name": ("from typing import overrides\n", "typing, which has no such name in Python"),
-    "another module": ("import jaxtyping\n", "which is not there; the standard library"),
+    "another module": (
+        "import jaxtyping\n@jaxtyping.jaxtyped()\ndef f(): pass",
+        "which is not there; the standard library",
+    ),
     "debugger": ("import bdb; raise bdb.BdbQuit", "calls a debugger"),
 }
 

@@ -627,7 +627,7 @@ attack(
 attack(
     "changes the defaults of torch",
     "torch.set_default_dtype(torch.float64)\ntorch.manual_seed(0)\ntorch.use_deterministic_algorithms(True)",
-    "torch.manual_seed|changes a setting",
+    "still to do",
 )
 
 # --- sources that are no good ---------------------------------------------------------------
