@@ -141,7 +141,9 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
         raise
     except OSError as error:
         saved = (
-            "The results so far are saved; fix" if (options["out"] / "seed.txt").exists() else "Fix"
+            "The results so far are saved; fix"
+            if os.path.exists(options["out"] / "seed.txt")  # a path that is too long has none
+            else "Fix"
         )
         raise click.ClickException(
             f"{error.filename or options['out']}: {error.strerror or error}. {saved} this, and run "

@@ -1,5 +1,6 @@
 """A run of the grader: from the submissions of a class to its grades, reports and export."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -151,6 +152,11 @@ def grade_class(
     return GradingOutcome(grades, notes, written, found, bool(before), others)
 
 
+def _real(path: Path) -> Path:
+    """Return where a path leads; also one that leads to itself, where `resolve` fails."""
+    return Path(os.path.realpath(path))
+
+
 def _check_folders(request: Request) -> None:
     """Make sure that a run overwrites nothing that it reads.
 
@@ -163,20 +169,20 @@ def _check_folders(request: Request) -> None:
             f"{submissions} contains the results of an earlier run, not submissions: name the "
             "folder that you graded"
         )
-    if out.resolve() == submissions.resolve():
+    if _real(out) == _real(submissions):
         raise GradingError(f"--out is the folder of submissions, {out}: choose another one")
-    if out.resolve().is_relative_to(submissions.resolve()):
+    if _real(out).is_relative_to(_real(submissions)):
         raise GradingError(
             f"--out {out} is inside {submissions}, so it would look like a student's "
             "folder; choose one outside"
         )
-    if compare and compare.resolve() == out.resolve():
+    if compare and _real(compare) == _real(out):
         raise GradingError(
             f"--compare and --out are both {compare}: choose another folder for --out"
         )
     if compare and Store(compare).kept_seed() is None:
         raise GradingError(f"--compare {compare}: this folder has no results of an earlier run")
-    if request.export and request.export.resolve() == _export_path(request).resolve():
+    if request.export and _real(request.export) == _real(_export_path(request)):
         raise GradingError(
             f"the filled-in export would replace {request.export}: choose another --out"
         )

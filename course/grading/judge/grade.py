@@ -5,6 +5,7 @@ again, and only what is missing or out of date is done.
 """
 
 import hashlib
+import os
 import secrets
 import sys
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,7 @@ def refuse_to_run_in(submissions: Path) -> None:
         GradingError: the current folder, the course, Python or its import path is there.
     """
     for place in (Path.cwd(), root(), sys.prefix, *sys.path):
-        if Path(place).resolve().is_relative_to(submissions.resolve()):
+        if Path(os.path.realpath(place)).is_relative_to(os.path.realpath(submissions)):
             raise GradingError(
                 f"Python imports from {shown(Path(place).resolve())}, which is in the submissions, "
                 f"{shown(submissions)}/: run the grader elsewhere, or name their folder alone"

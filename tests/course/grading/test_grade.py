@@ -462,11 +462,14 @@ def test_what_two_sources_claim_is_not_graded_and_said(submissions, out, tmp_pat
         (["--self-test", "--lesson", "rope"], "--self-test"),
         (["graded"], "results of an earlier run"),
         ([".", "--out", "."], "--out is the folder of submissions"),
+        (["circle.zip"], "neither a folder nor a zip"),
+        (["graded/ann", "--out", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, sentence, golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_class(tmp_path / "graded", {"ann": STUB})
+    Path("circle.zip").symlink_to("circle.zip")
     for name in ("seed.txt", "results.jsonl"):
         Path("graded", name).touch()
     result = CliRunner().invoke(grade, arguments)
