@@ -475,7 +475,7 @@ DOWNLOAD = {
     "ann_123_700_5_rope.ipynb": "ann's",
     "ann_123_701_rope-1.py": "ann's",
     "bob_124_702_work.zip": zipped({"5_rope/rope.py": "bob's", "5_rope/5_rope.ipynb": "bob's"}),
-    "cleo_125_703_work.zip": zipped({"gina_126_704_rope.py": "", "../gina/rope.py": "evil"}),
+    "cleo_125_703_work.zip": zipped({"gina_126_704_rope.py": "cleo's", "../gina/rope.py": "evil"}),
     "dan_127_705_work.zip": b"no zip",
     "eve_128_706_work.zip": zipped({"rope.py": bytes(50 << 20)}),
     "fay_129_707_rope.py": "fay's",
@@ -499,7 +499,7 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder, is_one_zip):
         for path in (folder / "submitted").rglob("*.*")
     }
     assert collected == {
-        **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "fay")},
+        **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "cleo", "fay")},
         **{f"{name}/5_rope/5_rope.ipynb": f"{name}'s" for name in ("ann", "bob")},
     }
     for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "'rope.py'", "'x_(y)'"):
