@@ -49,7 +49,7 @@ def _meant(error: BaseException) -> str:
         if found := CANNOT_IMPORT.match(str(error)):
             return _closest(found[1], dir(sys.modules[name]))
         meant = _closest(name, _modules_next_to(name))
-        return "" if any(one in name for one in re.findall(r"\w+", meant)) else meant
+        return "" if meant[len("mean '") : -1] in name else meant  # jaxtyping is no typing
     if type(error) is AttributeError and name:
         return _closest(name, dir(error.obj))
     if type(error) is not NameError or not name or not error.__traceback__:

@@ -256,7 +256,7 @@ def test_what_honest_modules_do_costs_nothing(graded, source):
     ("source", "sentence"),
     [
         ("def (", "invalid syntax, line 1”\n  |   exercises/rope.py:1: def ("),
-        ("import nowhere", "imports nowhere, "),
+        ("import nowhere; nowhere.go()", "imports nowhere, "),
         ("1 / 0", "ZeroDivisionError: division by zero”\n  |   exercises/rope.py:1: 1 / 0"),
         ("raise SystemExit", "sys.exit"),
     ],

@@ -197,7 +197,10 @@ def test_what_is_borrowed_serves_what_is_yours(module):
 
 @pytest.mark.parametrize(
     ("source", "sentence"),
-    [("def rotate_half(:\n", "rope.py"), ("import nothing_of_this_name\n", "nothing_of_this_name")],
+    [
+        ("def rotate_half(:\n", "rope.py"),
+        ("import nothing_of_this_name as n; n.go()\n", "nothing_of_this_name"),
+    ],
 )
 def test_a_file_that_cannot_be_run_is_told(module, displayed, golden, source, sentence):
     module.write_text(source, encoding="utf-8")
