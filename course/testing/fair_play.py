@@ -180,8 +180,9 @@ def settings_restored() -> Iterator[None]:
         yield
     finally:
         torch.set_rng_state(drawn)
-        torch.set_default_dtype(dtype)
         torch.set_grad_enabled(gradients)
+        if torch.get_default_dtype() is not dtype:
+            torch.set_default_dtype(dtype)
         if torch.get_num_threads() != n_threads:
             torch.set_num_threads(n_threads)
 
