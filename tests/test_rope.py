@@ -482,11 +482,11 @@ class TestAlibiBias:
         expect.close(got, penalties(n_heads, length), what="the bias, later keys masked")
 
     def test_penalty_never_stops_growing(self, lesson):
-        """One head has the slope 1/256. The last of 330 queries is 329 steps from key 0, ...,
-        1 step from key 328: penalties of 329/256, ..., 1/256, 0.
+        """One head has the slope 1/256. The last of 530 queries is 529 steps from key 0, ...,
+        1 step from key 528: penalties of 529/256, ..., 1/256, 0.
         """
-        got = expect.shape(lesson.alibi_bias(1, 330), 1, 330, 330)
-        expect.close(got[0, -1], torch.arange(-329, 1) / 256, what="the last row of bias[0]")
+        got = expect.shape(lesson.alibi_bias(1, 530), 1, 530, 530)
+        expect.close(got[0, -1], torch.arange(-529, 1) / 256, what="the last row of bias[0]")
 
     def test_each_call_makes_a_bias_of_its_own(self, lesson):
         """A bias kept from an earlier call serves only a call with the same sizes."""

@@ -250,8 +250,8 @@ def handout(folder: Path, show: str) -> None:
     """Write a copy of this repository for students to FOLDER, without solutions.
 
     All commands for students, the tests and the notebooks work in it, and your changes come along.
-    What gives answers away is packed into one file, course/answers.zip: nobody meets an answer who
-    reads or searches. That's a curtain, not a lock. Run it again to renew FOLDER.
+    What gives answers away is packed into one file, course/answers.zip, so reading or searching
+    shows no answer. That's a curtain, not a lock. Run it again to renew FOLDER.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """The files that give answers away; in a handout for students one packed file holds them.
 
-That is a curtain and no lock: nobody meets an answer who reads or searches, and whoever unpacks the
-file knows what it is.
+That is a curtain and not a lock: reading or searching shows no answer, and people who unpack
+the file know what it is.
 """
 
 import functools

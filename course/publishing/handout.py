@@ -1,4 +1,4 @@
-"""A repository for students in which nobody meets a solution who reads or searches."""
+"""A repository for students in which reading or searching shows no solution."""
 
 import io
 import re

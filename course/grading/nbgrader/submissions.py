@@ -53,7 +53,7 @@ class NotRead(Exception):
 def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
     """Return what a regular file in a student's folder holds.
 
-    Neither the file nor the folder may be a link, nor may the file have several names:
+    The file and the folder may not be links, and the file may not have several names:
     what it leads to may be another's.
 
     Raises:

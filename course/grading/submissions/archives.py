@@ -39,14 +39,12 @@ class Member:
         open: opens it.
         modified: when it was changed last, in seconds, to compare within one archive; or None.
         trouble: why not to open it, as the rest of a sentence.
-        may_be_mended: whether the instructor can ask for another one.
     """
 
     name: str
     open: Callable[[], BinaryIO] | None = None
     modified: float | None = None
     trouble: str = ""
-    may_be_mended: bool = False
 
 
 def members_of(
@@ -112,7 +110,7 @@ def is_archive(name: str) -> bool:
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Python unpacks the others without any limit on what comes out."""
-_ENCRYPTED = "is encrypted: ask for it without a password"
+ENCRYPTED = "is encrypted: ask for it without a password"
 _LOCAL_HEADER = 30
 """The bytes before an entry's data, at least."""
 
@@ -174,15 +172,14 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         trouble = "is a link or a device, and was not read"
     elif info.flag_bits & 0x1:
-        trouble = _ENCRYPTED
+        trouble = ENCRYPTED
     elif info.compress_type not in _METHODS:
         trouble = "is compressed in an unusual way"
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February
             modified = (datetime(*info.date_time) - datetime(1980, 1, 1)).total_seconds()
-    is_locked = trouble == _ENCRYPTED
-    return Member(name, partial(opened.open, info), modified, trouble, may_be_mended=is_locked)
+    return Member(name, partial(opened.open, info), modified, trouble)
 
 
 # --- tars -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
-from course.grading.submissions.archives import Member
+from course.grading.submissions.archives import ENCRYPTED, Member
 from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import OtherArchive, Unreadable
@@ -118,7 +118,7 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
             yield File((*path, ""))
             continue
         if trouble:
-            kind = OtherArchive if member.may_be_mended else Unreadable
+            kind = OtherArchive if trouble == ENCRYPTED else Unreadable
             yield File(path, error=kind(trouble))
             continue
         yield File(path, member.open, member.modified, packed=True)
