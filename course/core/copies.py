@@ -2,7 +2,7 @@
 
 import re
 
-_WORD = "copy|copie|copia|cópia|kopie|kopia|копия|副本|コピー"
+_WORD = "copy|copie|kopie"
 _BEFORE = re.compile(rf"(?:\(\d+\) |(?:{_WORD})(?: \(?\d+\)?)?(?: of| von| van| de| di)? )+")
 """Google Drive and Colab make "Copy of rope.py", in a German browser "Kopie von rope.py"."""
 _BEHIND = re.compile(rf"(?:(?: - | |-)(?:{_WORD})(?:-?\d+)?| ?\(\d+\)| \d+|-\d+)+")
