@@ -4,6 +4,7 @@ That is a curtain and not a lock: reading or searching shows no answer, and peop
 the file know what it is.
 """
 
+import errno
 import functools
 import io
 import zipfile
@@ -26,6 +27,8 @@ def pack() -> Path:
 
 def read(path: Path) -> bytes:
     """Return the content of a file of the repository, which may be packed."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would never end
+        raise OSError(errno.EINVAL, "it is no file")
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -126,7 +126,9 @@ def grades_of(
             is_late=bool(files and files.late & own.keys()),
         )
         given = (_lesson_grade(one, own[one.stem], student) for one in wanted if one.stem in own)
-        students.append(replace(student, lessons=tuple(given)))
+        remarks = filter(None, (result.remark for result in own.values()))
+        notes = *student.notes, *remarks
+        students.append(replace(student, notes=notes, lessons=tuple(given)))
     return Grades(tuple(students), wanted, now)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import re
 import string
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 MAX_NAME_LENGTH = 80
@@ -39,6 +40,16 @@ def safe_name(name: str) -> str:
 def shown(*path: str | Path) -> str:
     """Return a path for a sentence."""
     return _plain("/".join(map(str, path)), " -_.,'+@()/:")
+
+
+def first_few(names: Sequence[str], separator: str = ", ") -> str:
+    """Return the first five names, and how many there are beyond them.
+
+    >>> first_few(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
+    others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return separator.join(names[:5]) + others
 
 
 def exact_name(name: str) -> str:

@@ -101,9 +101,8 @@ def grade_class(
             f"--column names {others[0]}, but you are grading only {', '.join(named)}: name it "
             "with --lesson, too, or leave out its column"
         )
-    submissions, loose_modules = read_class(request.submissions, partial(progress, "Reading"))
+    submissions, notes = read_class(request.submissions, partial(progress, "Reading"))
     wanted = list(request.named) or _lessons_in(submissions)
-    notes = _about_loose_modules(loose_modules)
     export, rows = None, {}
     if request.export:
         export = _read_export(request, titles, wanted)
@@ -225,15 +224,6 @@ def _questions(
     return sorted(asked, key=lambda one: order[one.student, one.lesson])
 
 
-def _about_loose_modules(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [
-        f"Not graded, because nothing says whose work it is: {first_few(names)}. Put each module "
-        "into a folder with its student's name."
-    ]
-
-
 def _units(submissions: Iterable[Submission], wanted: Iterable[Lesson]) -> list[Unit]:
     return [
         Unit(
@@ -257,13 +247,3 @@ def _published(submissions: Sequence[Submission], wanted: Iterable[Lesson]) -> l
             stem, {one.student: one.modules[stem] for one in submissions if stem in one.modules}
         )
     ]
-
-
-def first_few(names: Sequence[str], separator: str = ", ") -> str:
-    """Return the first five names, and how many there are beyond them.
-
-    >>> first_few(list("abcdefg"))
-    'a, b, c, d, e and 2 more'
-    """
-    others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return separator.join(names[:5]) + others

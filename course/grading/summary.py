@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
 from course.grading.grades import LessonStatus
-from course.grading.run import GradingOutcome, Request, first_few
+from course.grading.names import first_few
+from course.grading.run import GradingOutcome, Request
 from course.testing.messages.wording import counted
 
 MAX_CHANGES = 20

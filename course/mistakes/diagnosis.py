@@ -216,17 +216,10 @@ class KnownMistakes:
         found = [*in_called(*of_this), *families(*of_this)]
         return [KnownMistake(one, self.cases, self._seed) for one in found]
 
-    def of_families_that_show(self, symptoms: set[str], seconds: float) -> list[KnownMistake]:
-        """Return those that may show in such symptoms, and can be tried.
-
-        One that remembers has to be tried on all tests, in order, which take so many seconds.
-        """
-        is_short = seconds < _SECONDS_OF_ALL_TESTS
+    def of_families_that_show(self, symptoms: set[str]) -> list[KnownMistake]:
+        """Return those that may show in such symptoms."""
         return [
-            one
-            for one in self.of_families
-            if (is_short or one.mistake.forget is None)
-            and SHOWS.get(one.mistake.family) in (None, *symptoms)
+            one for one in self.of_families if SHOWS.get(one.mistake.family) in (None, *symptoms)
         ]
 
     def symptoms(self, seen: Finding) -> set[str]:
@@ -320,8 +313,7 @@ def diagnose(
     for is_family, early in ((False, _within(seconds[0] * _FOR_ONE / 2)), (True, in_time)):
         candidates = known.singles
         if is_family:  # made only now: mostly it is one of the lesson's own
-            seconds_of_tests = sum(one.seconds for one in findings)
-            candidates = known.of_families_that_show(symptoms, seconds_of_tests)
+            candidates = known.of_families_that_show(symptoms)
         alike |= {one: one.likeness(looks_alike) for one in candidates}
         candidates = sorted(candidates, key=lambda one: -alike[one])
         if _is_about_names(wrong[0]):  # what was kept raises none, and no two do that don't alone

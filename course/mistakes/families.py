@@ -1,23 +1,18 @@
 """Families of mistakes that can be made in any exercise.
 
-Each family edits the reference of an exercise wherever it applies: a check left out, an argument
-ignored, an axis too many. They are tried after the mistakes of the lesson's own catalogue, and
+Each family edits the reference of an exercise wherever it applies: an argument ignored, an axis too
+many, a factor left out. They are tried after the mistakes of the lesson's own catalogue, and
 they cover exercises that have none.
 """
 
 import ast
-import builtins
 import functools
-import inspect
 import itertools
 import re
-import textwrap
 from collections.abc import Callable, Iterator
 
-import torch
-
 from course.mistakes import Mistake, mistakes
-from course.mistakes.variant import Edits, Variant, reference_module, reference_text
+from course.mistakes.variant import Edits, Variant, reference_text
 from course.testing.source import with_called
 
 Place = tuple[int, int]
@@ -40,7 +35,6 @@ def families(lesson: str, exercise: str) -> Iterator[Mistake]:
             if edits:
                 variant = Variant(lesson, exercise, place, edits)
                 yield Mistake(exercise, f"{exercise} {says}", look, variant, family=family.__name__)
-    yield from _remembering(lesson, exercise, definition)
 
 
 def in_called(lesson: str, exercise: str) -> Iterator[Mistake]:
@@ -104,15 +98,6 @@ class Definition:
             found[self.text[left:right]] = self.text[left:start] + new + self.text[end:right]
         return found
 
-    def checks(self) -> list["Check"]:
-        """Return the statements that refuse arguments, in order."""
-        return [
-            Check(self, function, statement)
-            for function in self.functions
-            for statement in function.body
-            if _refuses(statement)
-        ]
-
     def solution(self) -> Iterator[ast.AST]:
         """Yield all nodes in what a student writes: neither checks nor signatures."""
         for function in self.functions:
@@ -166,130 +151,6 @@ def _refuses(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and getattr(called, "id", "").startswith("check_")
 
 
-class Check:
-    """A statement that refuses arguments: an `if` that raises, or a call such as `check_width(C)`.
-
-    Attributes:
-        subject: the arguments that it looks at: "`k`", or "`rows` or `cols`".
-        raises: the kinds of exceptions that it may raise.
-    """
-
-    def __init__(
-        self, definition: Definition, function: ast.FunctionDef, statement: ast.stmt
-    ) -> None:
-        self.definition = definition
-        self.statement = statement
-        self.test = getattr(statement, "test", None)
-        looked_at = dict.fromkeys(
-            node.id
-            for node in ast.walk(self.test or statement.value)
-            if isinstance(node, ast.Name) and not hasattr(builtins, node.id)
-            if node.id not in ("self", "math", "torch") and not node.id.startswith("check_")
-        )
-        arguments = {name for name, _, _ in definition.parameters(function)}
-        names = [one for one in looked_at if one in arguments] or list(looked_at)
-        self.subject = " or ".join(f"`{name}`" for name in names)
-        self.raises = [statement.body[-1].exc.func.id] if self.test else ["ValueError"]
-        if not self.test and "ids" in names:
-            self.raises = ["IndexError", "TypeError"]
-
-    def handled(self, kind: str, handler: str) -> Changes:
-        """Return changes by which an exception of this kind is caught and something else done."""
-        indent = " " * self.statement.col_offset
-        source = textwrap.indent(indent + self.definition.source(self.statement), "    ")
-        new = f"try:\n{source}\n{indent}except {kind} as error:\n{indent}    {handler}"
-        return [(self.definition.span(self.statement), new)]
-
-
-# --- checks -------------------------------------------------------------------------------------
-
-
-def _unchecked(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A check that is missing, in whole or in part, or off by one, or upside down."""
-    checks = definition.checks()
-    for check in checks:
-        kinds = " or ".join(check.raises)
-        accepts = f"does not raise {kinds} for every bad {check.subject}."
-        look = "Try every value that the docstring refuses, and the last one that is right."
-        refuses = f"refuses some {check.subject} that it should accept."
-        if not check.test:
-            yield accepts, look, [(definition.span(check.statement), "pass")]
-            first = check.statement.value.args[0]
-            if definition.source(first) == "ids":  # negative ones count from the end
-                changes = [(definition.span(first), "ids.clamp(min=0)")]
-                yield "does not raise IndexError for every bad `ids`.", look, changes
-            continue
-        yield accepts, look, [(definition.span(check.test), "False")]
-        for changes, refuses_more in (*_off_by_one(definition, check.test),):
-            yield refuses if refuses_more else accepts, look, changes
-        yield (
-            f"refuses a right {check.subject}, and not a wrong one.",
-            "When is the condition of your check true?",
-            [(definition.span(check.test), f"not ({definition.source(check.test)})")],
-        )
-
-
-_ORDER = {ast.Lt: ("<=", 1), ast.LtE: ("<", -1), ast.Gt: (">=", 1), ast.GtE: (">", -1)}
-"""The comparison that differs for equal numbers, and whether it is true more often."""
-
-
-def _off_by_one(definition: Definition, test: ast.expr) -> Iterator[tuple[Changes, bool]]:
-    """Yield changes that move a limit by one, and whether more is refused then."""
-    for compare, sign in _comparisons(test, 1):
-        between = itertools.pairwise([compare.left, *compare.comparators])
-        for op, (left, right) in zip(compare.ops, between, strict=True):
-            if type(op) in _ORDER:
-                is_last = right is compare.comparators[-1]  # any other one is in two comparisons
-                other, more = _ORDER[type(op)]
-                of_op = definition.span(left)[1], definition.span(right)[0]
-                yield [(of_op, f" {other} ")], more * sign > 0
-                up = 1 if isinstance(op, ast.Lt | ast.LtE) else -1
-                end, up = (right, up) if is_last else (left, -up)
-                for step in (1, -1):
-                    moved = f"({definition.source(end)} + {step})"
-                    yield [(definition.span(end), moved)], up * step * sign > 0
-
-
-def _comparisons(test: ast.expr, sign: int) -> Iterator[tuple[ast.Compare, int]]:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _comparisons(test.operand, -sign)
-    elif isinstance(test, ast.BoolOp):
-        for part in test.values:
-            yield from _comparisons(part, sign)
-    elif isinstance(test, ast.Compare):
-        yield test, sign
-
-
-_KINDS = ("ValueError", "IndexError", "TypeError", "AssertionError", "RuntimeError", "Exception")
-
-
-def _wrong_error(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """A check that raises another exception, or none at all."""
-    stops = "Which statement stops a function with an error?"
-    for check in definition.checks():
-        for kind in check.raises:
-            for other in _KINDS:
-                if other != kind:
-                    by = (
-                        "with `assert`, which raises" if other == "AssertionError" else "but raises"
-                    )
-                    yield (
-                        f"refuses a bad {check.subject}, {by} {other} instead of {kind}.",
-                        "Which exception does the docstring name?",
-                        check.handled(kind, f"raise {other}(*error.args) from None"),
-                    )
-            yield (
-                f"returns its {kind} instead of raising it.",
-                stops,
-                check.handled(kind, "return error"),
-            )
-            yield (
-                f"returns None for a bad {check.subject} instead of raising {kind}.",
-                stops,
-                check.handled(kind, "return None"),
-            )
-
-
 # --- arguments ----------------------------------------------------------------------------------
 
 
@@ -306,23 +167,6 @@ def _ignored(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                     f"Where in your code do you use the argument `{name}`?",
                     definition.inserted(f"{name} = {constant}", start),
                 )
-
-
-def _other_default(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """An argument with another default."""
-    for function in definition.functions:
-        for name, _, default in definition.parameters(function):
-            value = getattr(default, "value", None)
-            if type(value) in (int, float):
-                near = (value / 10, value / 2, value - 1, value + 1, value * 2, value * 10)
-                usual = (0.1, 0.5, 1, 1e4, 5e5, 1e6) if isinstance(value, float) else (1, 10)
-                others = {type(value)(one) for one in (*near, *usual)} - {value}
-                for other in sorted(others):
-                    yield (
-                        f"has another default for `{name}` than {value}.",
-                        f"Read the default of `{name}` in the signature.",
-                        [(definition.span(default), repr(other))],
-                    )
 
 
 def _swapped(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
@@ -348,9 +192,6 @@ _DTYPE = "Which dtype does your result have, and which should it have?"
 _GRADIENT = "What do detach(), .data, .item() and no_grad do to a gradient?"
 
 _FORMS = {
-    "always returns float32.": (_DTYPE, ["one.float()"]),
-    "always returns float64.": (_DTYPE, ["one.double()"]),
-    "returns 16-bit floats.": (_DTYPE, ["one.bfloat16()", "one.half()"]),
     "returns whole numbers.": (_DTYPE, ["one.long()", "one.int()", "one.round()"]),
     "has an axis too many in its result.": (
         _SHAPE,
@@ -753,92 +594,24 @@ def _counting(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
             )
 
 
-def _modules(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """What a whole definition does that it should not: seed, or run without gradients."""
-    for function in definition.functions:
-        yield (
-            "seeds PyTorch's global generator.",
-            "Who should choose the seed?",
-            definition.inserted("torch.manual_seed(0)", function.body[0]),
-        )
-
-
-# --- state --------------------------------------------------------------------------------------
-
-
-def _remembering(lesson: str, exercise: str, definition: Definition) -> Iterator[Mistake]:
-    """Yield variants that keep a result from one call to the next by a key that is too short."""
-    parameters = definition.parameters(definition.main)
-    names = [name for name, _, _ in parameters]
-    keys = [{one: True for one in names if one != forgotten} for forgotten in names]
-    keys += [
-        {one: one != forgotten for one in names}
-        for forgotten, kind, _ in parameters
-        if kind == "Tensor"
-    ]
-    for key in [*keys, dict.fromkeys(names, False), {}]:
-        kept: dict = {}
-        original = getattr(reference_module(lesson), exercise)
-        if definition.is_class:
-            forward = _kept_by(original.forward, {"self": True, **key}, kept)
-            variant = type(exercise, (original,), {"forward": forward})
-        else:
-            variant = _kept_by(original, key, kept)
-        yield Mistake(
-            exercise,
-            f"{exercise} keeps a result from an earlier call, and its arguments can change.",
-            "Call it twice, with other arguments. What is the key of your cache?",
-            Variant(lesson, exercise, "course/mistakes/families.py:state", definition=variant),
-            forget=kept.clear,
-            family="_remembering",
-        )
-
-
-def _kept_by(function: Callable, key: dict[str, bool], kept: dict) -> Callable:
-    """Return a function with its results kept by some arguments, and by whether by numbers too."""
-    signature = inspect.signature(function)
-
-    def form(value: object, with_values: bool) -> object:
-        if isinstance(value, torch.Tensor):
-            numbers = str(value.tolist()) if with_values and not value.is_meta else ""
-            return tuple(value.shape), value.dtype, numbers
-        return value if callable(value) else str(value)
-
-    def remembering(*args: object, **kwargs: object) -> object:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        found = tuple(form(bound.arguments[name], values) for name, values in key.items())
-        if found not in kept:
-            kept[found] = function(*args, **kwargs)
-        return kept[found]
-
-    return remembering
-
-
 _FAMILIES: list[Family] = [
-    _unchecked,
-    _wrong_error,
     _ignored,
     _inputs,
     _results,
     _forms,
     _values,
-    _modules,
     _left_out,
     _keywords,
     _swapped,
-    _other_default,
     _counting,
     _arithmetic,
 ]
 
 SHOWS = {
-    "_unchecked": "refusal",
-    "_wrong_error": "refusal",
     "_forms": "form",
     "_values": "values",
 }
-"""In what the mistakes of a family show: what is refused, forms, or numbers."""
+"""In what the mistakes of a family show: forms, or numbers."""
 
 CAUSES = frozenset(
     family.__name__ for family in (_inputs, _left_out, _keywords, _counting, _arithmetic)

@@ -25,8 +25,9 @@ def course_board(status: dict[str, str]) -> str:
     earned = sum(_earned(lesson, status) for lesson in counted_lessons())
     total = sum(lesson.points for lesson in counted_lessons())
     lines = [click.style(f"What and Where: {earned} of {total} points", bold=True), ""]
-    for lesson in lessons():
-        if lesson == next((one for one in lessons() if one.beyond), None):
+    in_order = sorted(lessons(), key=lambda lesson: lesson.beyond)
+    for lesson in in_order:
+        if lesson == next((one for one in in_order if one.beyond), None):
             lines += ["", f"  beyond the {total} points, if you want more:"]
         states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
         words = [STATUS_WORDS[state] for state in states]

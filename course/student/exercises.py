@@ -11,18 +11,23 @@ from typing import Any
 
 from course.core.syllabus import Lesson, find_lesson
 from course.student.progress import PASSED, status_of_all, stubs_in
-from course.testing.loading import load_module
+from course.testing.loading import LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.run import load_in_time
 from course.testing.source import imported_from_earlier
 
 
 class LessonExercises:
-    """The exercises of a lesson, each an attribute: yours, or the reference's."""
+    """The exercises of a lesson, each an attribute: yours, or the reference's.
 
-    def __init__(self, own: dict[str, Any], borrowed: dict[str, Any]) -> None:
+    Attributes:
+        left_out: why only what your file defines was loaded; empty if all of it was.
+    """
+
+    def __init__(self, own: dict[str, Any], borrowed: dict[str, Any], left_out: str = "") -> None:
         self._own = own
         self._borrowed = borrowed
+        self.left_out = left_out
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._own and name not in self._borrowed:
@@ -126,4 +131,4 @@ def _loaded(
     own = {name: mine[name] for name in names if name in mine and name in theirs}
     borrowed = {name: reference[name] for name in names if name not in own}
     mine.update(borrowed)  # for those of the student's functions that call them
-    return LessonExercises(own, borrowed)
+    return LessonExercises(own, borrowed, mine.get(LEFT_OUT, "").partition("\n")[0])

@@ -96,7 +96,7 @@ class Exercises:
         lent += self._borrowed_of_earlier(name)
         status = self._status()
         wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
-        sentences = []
+        sentences = [self._names.left_out] if self._names.left_out else []
         if lent:
             sentences.append(f"{name} borrows {listed(lent)}, because yours hasn't passed.")
         if wrong:

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from course import root
+from course.core import answers
 from course.core.files import write_atomically
 from course.core.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
 from course.testing.result import LessonResult
@@ -128,7 +129,7 @@ def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
 
 def _source(lesson: Lesson) -> bytes:
     try:
-        return lesson.module().read_bytes()
+        return answers.read(lesson.module())
     except OSError:
         return b""
 

@@ -7,6 +7,7 @@ So an executor can run in this process or in another one; the tests cannot tell 
 
 import contextlib
 import inspect
+import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -229,8 +230,8 @@ class Executor:
         except (Wrong, TimeIsUp, KeyboardInterrupt):
             raise
         except NotImplementedError as error:
-            if str(error).startswith("TODO "):
-                raise ToDo(str(error).removeprefix("TODO ")) from error
+            if found := re.fullmatch(r"TODO (\w+\.\w+)", message_of(error)):
+                raise ToDo(found[1]) from error
             raise self._described(error) from error
         except SystemExit as error:
             raise Wrong(

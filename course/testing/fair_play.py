@@ -7,7 +7,9 @@ runs elsewhere.
 
 import ast
 import contextlib
+import errno
 import functools
+import inspect
 import os
 import re
 import sys
@@ -20,6 +22,10 @@ from course import root
 from course.core import answers
 from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
+
+
+class Borrowed(Wrong):
+    """A use of answers that are not the student's."""
 
 
 @contextlib.contextmanager
@@ -51,26 +57,87 @@ def guarded(who: str) -> Iterator[None]:
     if len(sys.modules) > n_modules:
         loaded = list(sys.modules)[n_modules:]  # in the order of loading
         if any(name.partition(".")[0] == "solutions" for name in loaded):
-            raise Wrong(_BORROWS.format(who=who, place=""))
+            raise Borrowed(_BORROWS.format(who=who, place=""))
 
 
 _watched: list[str] = []
 """Whose code is running, the innermost last."""
 
 
+student_files: set[str] = set()
+"""The files that were loaded as a student's, as their code names them."""
+
+
 @functools.cache
 def _watch_files() -> None:
-    """Refuse from now on to open a file with answers while a student's code runs."""
+    """Refuse from now on to student code what it gets wherever it may be graded.
+
+    That is: to open a file with answers, and what the sandbox refuses. So what passes here passes
+    there. Libraries may do what they like while they are imported.
+    """
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # nothing is compiled there: it runs as it is
     places = os.path.realpath(root() / "solutions") + os.sep, os.path.realpath(answers.pack())
 
     def refuse(event: str, args: tuple) -> None:
-        if event != "open" or not _watched or not isinstance(args[0], str | bytes):
+        if not _watched:
             return
-        who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
-        if path.startswith(places) and path != os.path.realpath(root() / who):
-            raise Wrong(_BORROWS.format(who=who, place=""))
+        if event == "open":
+            if not isinstance(args[0], str | bytes):
+                return
+            who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
+            if path.startswith(places) and path != os.path.realpath(root() / who):
+                raise Borrowed(_BORROWS.format(who=who, place=""))
+            if _is_missed(path, *args[1:3]) and _is_of_student():
+                raise FileNotFoundError(errno.ENOENT, NO_FILES, args[0])
+            if not _writes(*args[1:3]):
+                return
+        elif event not in _REFUSED and not event.startswith("socket."):
+            return
+        if _is_of_student():
+            raise PermissionError(REFUSED)
 
     sys.addaudithook(refuse)
+
+
+REFUSED = (
+    "code may not change files, run programs, start threads, use the network or send signals "
+    "where it is graded"
+)
+NO_FILES = "No such file where it is graded"
+
+_REFUSED = {
+    *("_thread.start_new_thread", "os.chmod", "os.exec", "os.fork", "os.forkpty", "os.kill"),
+    *("os.link", "os.mkdir", "os.posix_spawn", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
+    *("os.system", "os.truncate", "os.utime", "signal.pthread_kill", "subprocess.Popen"),
+}
+"""Events that Python reports: https://docs.python.org/3/library/audit_events.html."""
+
+
+def _writes(mode: str | None, flags: int) -> bool:
+    if mode is not None:
+        return bool(set(mode).intersection("wax+"))
+    return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+
+
+def _is_missed(path: str, mode: str | None, flags: int) -> bool:
+    """Return whether a file beside the course's code would not be there where that is graded."""
+    if _writes(mode, flags) or not os.path.isfile(path) or path.endswith((".py", ".pyc")):
+        return False
+    here = path.startswith(os.path.realpath(root()) + os.sep)
+    return here and not path.startswith(os.path.realpath(sys.prefix))
+
+
+def _is_of_student() -> bool:
+    """Return whether it is a student's code that wants something, and no import of a library."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file in student_files:
+            return True
+        if file.startswith("<frozen importlib"):
+            return False
+        frame = frame.f_back
+    return False
 
 
 _BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"

@@ -1,11 +1,20 @@
-"""Load a student's file as a module, or say in one sentence why that is not possible."""
+"""Load a student's file as a module, or say in one sentence why that is not possible.
 
+What fails outside of functions and classes costs nothing: then a file is loaded once more with its
+imports, constants, functions and classes alone.
+"""
+
+import __future__
+
+import ast
 import codecs
 import contextlib
 import re
 import sys
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from course import root
 from course.core import answers
@@ -22,16 +31,29 @@ from course.testing.errors import (
     message_of,
     short_path,
 )
-from course.testing.fair_play import guarded, refuse_borrowed_answers, settings_restored
+from course.testing.fair_play import (
+    REFUSED,
+    Borrowed,
+    guarded,
+    refuse_borrowed_answers,
+    settings_restored,
+    student_files,
+)
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 
+LEFT_OUT = "__left_out__"
+"""The name in a module of why it was loaded by its definitions alone; of nothing, if it was not."""
 
-def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+
+def load_module(
+    path: Path, earlier: Earlier | None = None, definitions_only: bool = False
+) -> types.ModuleType:
     """Run a student's file as a module; or the reference.
 
     Args:
         earlier: what it can import from earlier lessons; the reference's, unless given.
+        definitions_only: run nothing but its imports, constants, functions and classes.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
@@ -48,43 +70,53 @@ def load_module(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
         source = importing_exercises(source.decode("utf-8")).encode("utf-8")
     if earlier is None:
         earlier = names_defined_by(sources_of_earlier(path.stem))
-    return run_module(source, path, earlier)
+    return run_module(source, path, earlier, definitions_only)
 
 
-def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> types.ModuleType:
+def run_module(
+    source: bytes, path: Path, earlier: Earlier | None = None, definitions_only: bool = False
+) -> types.ModuleType:
     """Run the text of a student's file as a module; `path` says what to call it.
 
     Args:
         earlier: what it can import from earlier lessons.
+        definitions_only: run nothing but its imports, constants, functions and classes; that is
+            what is done, too, where anything else fails.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
     """
     shown = short_path(path)
-    module = types.ModuleType(f"{path.parent.name}.{path.stem}")
-    module.__file__ = str(path)
     if trouble := _trouble_with_text(source):
         raise Wrong(f"{shown} {trouble}")
     try:
         code = compile(source, str(path), "exec")
-        refuse_borrowed_answers(source, code, shown, earlier or {})
-        with importable(earlier or {}), settings_restored(), guarded(shown):
-            _execute(code, module)
-    except (Wrong, TimeIsUp, KeyboardInterrupt):
-        raise
     except SyntaxError as error:
-        if "'utf-8' codec" in error.msg:  # it names no other encoding
-            raise Wrong(f"{shown} {_NOT_UTF_8}") from None
-        text = error.text.strip() if error.text else ""
-        line = error.lineno
-        where = f", line {line}\n  {shown}:{line}{f': {text}' if text else ''}" if line else ""
-        why = _why_no_python(text) or f"is not valid Python: {error.msg}"
-        raise Wrong(f"{shown} {why}{where}") from None
-    except SystemExit:
-        raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
-    except BaseException as error:  # also what pytest.skip raises
-        why, place = _why_not_imported(error, path), location(error, path)
-        raise Wrong(f"{shown} {why}\n  {place}") from error
+        raise Wrong(f"{shown} {_trouble_with_syntax(error, shown)}") from None
+    except (MemoryError, RecursionError, ValueError) as error:
+        raise Wrong(f"{shown} {_why_not_imported(error, path)}") from None
+    refuse_borrowed_answers(source, code, shown, earlier or {})
+    student_files.add(str(path))
+    module = types.ModuleType(f"{path.parent.name}.{path.stem}")
+    module.__file__ = str(path)
+    given, left_out = dict(module.__dict__), ""
+    with importable(earlier or {}), settings_restored():
+        if definitions_only:
+            if not _define(source, code, path, module):
+                raise Wrong(f"{shown} defines nothing")
+        else:
+            try:
+                with _in_one_sentence(path):
+                    _execute(code, module)
+            except Borrowed:
+                raise
+            except Wrong as wrong:
+                module.__dict__.clear()
+                module.__dict__.update(given)
+                left_out = str(wrong)
+                if not _define(source, code, path, module):
+                    raise
+    module.__dict__[LEFT_OUT] = left_out
     for name in ("torch", "nn"):
         value = module.__dict__.get(name, types)
         if not isinstance(value, types.ModuleType):
@@ -93,6 +125,66 @@ def run_module(source: bytes, path: Path, earlier: Earlier | None = None) -> typ
                 "library cannot be reached; choose another name"
             )
     return module
+
+
+@contextlib.contextmanager
+def _in_one_sentence(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file, or a part of it, cannot be run."""
+    shown = short_path(path)
+    try:
+        with guarded(shown):
+            yield
+    except (Wrong, TimeIsUp, KeyboardInterrupt):
+        raise
+    except SystemExit:
+        raise Wrong(f"{shown} calls sys.exit while it is imported; take that out") from None
+    except BaseException as error:  # also what pytest.skip raises
+        why, place = _why_not_imported(error, path), location(error, path)
+        raise Wrong(f"{shown} {why}\n  {place}") from error
+
+
+def _define(source: bytes, code: types.CodeType, path: Path, module: types.ModuleType) -> bool:
+    """Run what a file defines, a statement at a time, and nothing else.
+
+    A constant that fails is not there; a function or class that fails raises why when it is called.
+
+    Returns:
+        Whether any function or class did not fail.
+    """
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    worked = set()
+    for node in filter(_is_definition, ast.parse(source).body):
+        part = compile(ast.Module([node], []), str(path), "exec", flags, dont_inherit=True)
+        is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
+        try:
+            with _in_one_sentence(path):
+                _execute(part, module)
+            worked.add(is_named)
+        except Borrowed:
+            raise
+        except Wrong as wrong:
+            if is_named:
+                module.__dict__[node.name] = _failing(wrong.__cause__ or wrong)
+    return True in worked
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    if isinstance(node, ast.If | ast.Try):
+        handlers = getattr(node, "handlers", [])
+        inner = [*node.body, *node.orelse, *getattr(node, "finalbody", [])]
+        return all(map(_is_definition, [*inner, *(one for part in handlers for one in part.body)]))
+    kinds = ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.FunctionDef
+    return isinstance(node, kinds | ast.ClassDef | ast.Pass)
+
+
+def _failing(error: BaseException) -> Callable[..., NoReturn]:
+    """Return what raises an exception again, from where it was raised first."""
+    raised_at = error.__traceback__
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error.with_traceback(raised_at)
+
+    return fail
 
 
 def _execute(code: types.CodeType, module: types.ModuleType) -> None:
@@ -134,6 +226,17 @@ class _Missing(types.ModuleType):
         raise ModuleNotFoundError(f"{library} is not there, and no exercise needs it", name=library)
 
 
+def _trouble_with_syntax(error: SyntaxError, shown: str) -> str:
+    """Return why a source is not valid Python, as the rest of a sentence, and where."""
+    if "'utf-8' codec" in error.msg:  # it names no other encoding
+        return _NOT_UTF_8
+    text = error.text.strip() if error.text else ""
+    line = error.lineno
+    where = f", line {line}\n  {shown}:{line}{f': {text}' if text else ''}" if line else ""
+    why = _why_no_python(text) or f"is not valid Python: {error.msg}"
+    return f"{why}{where}"
+
+
 def _why_not_imported(error: BaseException, path: Path) -> str:
     """Return why a file could not be run, as the rest of a sentence that begins with its name."""
     message = message_of(error)
@@ -157,6 +260,8 @@ def _why_not_imported(error: BaseException, path: Path) -> str:
     if asks_for_input(message):
         return "asks for input while it is imported; take that out"
     kind = type(error).__name__
+    if message == REFUSED:
+        return f"goes too far while it is imported: {REFUSED}"
     if isinstance(error, OSError) and error.filename:
         return (
             f"cannot open {error.filename} while it is imported ({kind}: {error.strerror}); it is "

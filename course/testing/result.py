@@ -11,7 +11,7 @@ from typing import Any
 
 from course.core.syllabus import Status
 
-VERSION = 7
+VERSION = 8
 """Of the text form."""
 
 
@@ -102,13 +102,24 @@ class LessonResult:
         lesson: its stem.
         exercises: those of which tests ran, in order; when a class is graded, all.
         trouble: why the module could not be loaded, or graded, in a sentence; or nothing.
+        left_out: why only the module's definitions were loaded, in a sentence; or nothing.
         printed: what the module printed when it was loaded.
     """
 
     lesson: str
     exercises: tuple[ExerciseResult, ...] = ()
     trouble: str = ""
+    left_out: str = ""
     printed: str = ""
+
+    @property
+    def remark(self) -> str:
+        """Return what there is to know of how the module was loaded, in a sentence."""
+        if not self.left_out:
+            return ""
+        why, _, place = self.left_out.partition("\n")
+        line = f" ({' '.join(place.split())})" if place else ""
+        return f"{why}{line}. So only what it defines was loaded; that is what counts"
 
     @property
     def points(self) -> int:

@@ -12,7 +12,7 @@ from course.testing.earlier import Earlier
 from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
-from course.testing.loading import load_module
+from course.testing.loading import LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 from course.testing.source import lines_of_definitions, todo_lines_once_started
@@ -25,6 +25,7 @@ class Module:
     Attributes:
         examination: runs tests on it; None if it could not be loaded.
         trouble: why it could not, in a sentence; empty if it could.
+        left_out: why only its definitions were loaded, in a sentence; empty if all of it was.
         printed: what it printed while it was loaded.
         source: its text, where results say at which line an exercise is.
     """
@@ -32,18 +33,20 @@ class Module:
     path: Path
     examination: Examination | None
     trouble: str = ""
+    left_out: str = ""
     printed: str = ""
     source: bytes = b""
 
 
 def open_module(path: Path, seed: int) -> Module:
     """Load a student's file."""
-    source = path.read_bytes() if path.exists() else b""
+    source = path.read_bytes() if path.is_file() else b""
     try:
         module = load_in_time(path)
     except Wrong as wrong:
         return Module(path, None, str(wrong), source=source)
-    return Module(path, Examination(Executor(module), source, seed), source=source)
+    left_out = module.__dict__[LEFT_OUT]
+    return Module(path, Examination(Executor(module), source, seed), "", left_out, source=source)
 
 
 def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
@@ -56,10 +59,17 @@ def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType
         with time_limit(SECONDS_PER_TEST):
             return load_module(path, earlier)
     except TimeIsUp as error:
-        raise Wrong(
+        left_out = (
             f"{short_path(path)} did not finish its import in {SECONDS_PER_TEST} s; "
             f"is there a loop outside of a function?\n  {location(error, path)}"
-        ) from None
+        )
+    try:
+        with time_limit(SECONDS_PER_TEST):
+            module = load_module(path, earlier, definitions_only=True)
+    except (TimeIsUp, Wrong):
+        raise Wrong(left_out) from None
+    module.__dict__[LEFT_OUT] = left_out
+    return module
 
 
 @dataclass(frozen=True)
@@ -112,7 +122,11 @@ def run(
 def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> LessonResult:
     """Return the result of a module with these exercises."""
     return LessonResult(
-        module.path.stem, tuple(exercises), trouble=module.trouble, printed=module.printed
+        module.path.stem,
+        tuple(exercises),
+        trouble=module.trouble,
+        left_out=module.left_out,
+        printed=module.printed,
     )
 
 

@@ -176,6 +176,7 @@ class Judge:
         result = replace(not_graded(unit, trouble), module=module_key(unit))
         if trouble:
             return result
+        result = replace(result, left_out=printable(remote.left_out[:MAX_MESSAGE]))
         ran = {one.name: one for one in found.exercises}  # what has no test earns nothing
         exercises = (_shortened(ran.get(one.name, one)) for one in result.exercises)
         result = replace(result, exercises=tuple(exercises))

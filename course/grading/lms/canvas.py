@@ -40,8 +40,14 @@ def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
     for lesson, title in titles.items():
         index = find_column(table, title)
         above = range(1, min(numbers, default=len(table.rows)))
-        maxima = [maximum for row in above if (maximum := number_in(table.text(row, index)))]
+        maxima = [number_in(table.text(row, index)) for row in above]
+        maxima = [maximum for maximum in maxima if maximum is not None]
         if not maxima:
             raise ExportError(f'{table.name} has no "Points Possible" for "{title}"')
+        if not maxima[-1]:
+            raise ExportError(
+                f'{table.name} gives "{title}" 0 points possible, so no points can be filled in: '
+                "give it some on Canvas, and export again"
+            )
         columns.append(Column(lesson, index, maxima[-1]))
     return Export("canvas_id", table, people, columns)

@@ -186,6 +186,7 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
     numbers: dict[tuple[int, int], float] = {}
     n_same, n_replaced = 0, 0
     kept: dict[str, list[str]] = {}
+    short: dict[str, list[str]] = {}
     for student in grades.students:
         row = rows.get(student.student)
         for grade in student.lessons if row else ():
@@ -195,7 +196,9 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
             text = export.table.text(row, column.index)
             number = number_in(text)
             points = _scaled(column.maximum, grade.points, grade.worth)
-            if row in column.locked or (number is None and text not in BLANK):
+            if text is None:
+                short.setdefault(grade.lesson.stem, []).append(student.student)
+            elif row in column.locked or (number is None and text not in BLANK):
                 kept.setdefault(grade.lesson.stem, []).append(student.student)
             elif points == number:
                 n_same += 1
@@ -208,8 +211,19 @@ def filled_in(export: Export, rows: Mapping[str, int], grades: Grades) -> tuple[
         f"{stem}: locked or excused, so not changed: {'; '.join(own)}."
         for stem, own in kept.items()
     ]
+    about += [
+        f"{stem}: the row is too short to have this column, so not filled in: {'; '.join(own)}."
+        for stem, own in short.items()
+    ]
     graded = {lesson.stem for lesson in grades.lessons}
     about += [
         f"{stem} was not graded, so its column is unchanged." for stem in columns.keys() - graded
     ]
+    if export.number == "canvas_id":  # as in lib/gradebook_importer.rb
+        titles = [export.table.rows[0][column.index] for column in export.columns]
+        about += [
+            f'Canvas may ignore the column "{title}" when you import it: rename it without "final".'
+            for title in titles
+            if "final" in title.casefold()
+        ]
     return export.table.with_numbers(numbers), [f"{export.table.name}: {one}" for one in about]

@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_NUMBER = re.compile(r"\d+(?:([.,])\d+)?")
+_NUMBER = re.compile(
+    r"(?:\d{1,9}|\d{1,3}(?:,\d{3})+(?=\.)|\d{1,3}(?:\.\d{3})+(?=,))(?:([.,])\d{1,9})?"
+)
+"""Thousands may be grouped, but only before the other sign: who can tell what 1,500 is?"""
 
 
 class ExportError(Exception):
@@ -83,10 +86,13 @@ class Table:
 def number_in(text: str | None) -> float | None:
     """Return the number that a text is; None if it is anything else.
 
-    >>> number_in("12,50"), number_in("EX")
-    (12.5, None)
+    >>> number_in("12,50"), number_in("1,500.00"), number_in("EX")
+    (12.5, 1500.0, None)
     """
-    return float(text.replace(",", ".")) if _NUMBER.fullmatch(text or "") else None
+    if not _NUMBER.fullmatch(text or ""):
+        return None
+    *groups, last = re.split("[.,]", text)
+    return float(f"{''.join(groups)}.{last}" if groups else last)
 
 
 def _rows(text: str, delimiter: str) -> list[list[_Cell]]:

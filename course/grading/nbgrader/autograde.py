@@ -23,6 +23,7 @@ from course.core.syllabus import Lesson
 from course.grading.judge.unit import GradedResult, Unit
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
+    count_own_words,
     find_answers,
     is_test,
     judged_notebook,
@@ -141,6 +142,9 @@ class Autograde(converters.Autograde):
             for name, answer in answers.items()
             if answer == NOT_FOUND
         ]
+        if n_own := count_own_words(handed_in.cells, released.cells):
+            cells = "1 cell of words" if n_own == 1 else f"{n_own} cells of words"
+            remarks.append(f"The student added or changed {cells}: look in submitted/.")
         for remark in remarks:
             self.log.warning("%s: %s", student, remark)
         module = (handed_in.module or b"").decode("utf-8", errors="replace")

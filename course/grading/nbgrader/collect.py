@@ -91,11 +91,11 @@ class Extractor(ExtractorPlugin):
         of_class = given[0] if len(given) == 1 and is_archive(given[0].name) else archive_path
         name = lesson.notebook.stem
         try:
-            found, loose = read_class(of_class, notebook=name)
+            found, notes = read_class(of_class, notebook=name)
         except SubmissionsError as error:
             self.parent.fail(str(error))
-        for module in loose:
-            self.log.warning("%r was not collected: nothing says whose work it is", module)
+        for note in notes:
+            self.log.warning("%s", note)
         for one in found:
             for sentence in dict.fromkeys([*one.notes, *one.unread.values()]):
                 self.log.warning("%s: %s", one.student, sentence)

@@ -34,8 +34,8 @@ def find_answers(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> 
     """Return the answers of a student's notebook, by the names of their cells.
 
     nbgrader gives 0 by itself to an answer as it was released, and others to a human to grade: so
-    NOT_FOUND stands for one that has no cell. Of several cells of one name, the first that says a
-    thing counts.
+    NOT_FOUND stands for one that has no cell. Several cells of one name, as JupyterLab makes of one
+    that is split, are one answer.
 
     Args:
         cells: those of the student's notebook, as they came.
@@ -47,10 +47,17 @@ def find_answers(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> 
         texts = [text for cell in cells if name_of(cell) == name for text in _text_of(cell)]
         given = [text for text in texts if text.strip() not in ("", asked.source.strip())]
         if given:
-            answers[name] = given[0]
+            answers[name] = "\n\n".join(dict.fromkeys(given))
         else:
             answers[name] = asked.source if texts else NOT_FOUND
     return answers
+
+
+def count_own_words(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> int:
+    """Return how many cells of words a student added or changed, beside those for answers."""
+    known = {cell.source.strip() for cell in released} | {""}
+    words = [cell for cell in cells if cell.get("cell_type") == "markdown" and not name_of(cell)]
+    return sum(text.strip() not in known for cell in words for text in _text_of(cell))
 
 
 def judged_notebook(

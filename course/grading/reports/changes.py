@@ -50,7 +50,8 @@ def changes(
             was = exercises.get(now.name)
             earned = was.points if was else ""
             earns = now.points if result.key else ""
-            if earned != earns and (earned or earns != 0):
+            is_new = bool(before and before.key and not was)
+            if earned != earns and (earned or earns != 0 or is_new):
                 why = _why(before, was, result, now)
                 found.append(Change(result.student, result.lesson, now.name, earned, earns, why))
     for gone in known.values():
@@ -80,6 +81,8 @@ def _why(
         return "The student handed in another module."
     if was is None:
         return "The exercise is new."
+    if now.status == was.status:
+        return f"The same module is {now.status} as before: the exercise has other points."
     if now.status == Status.PASSED:
         refused = [test.name for test in was.tests if test.status == Status.WRONG]
         return f"The same module now passes: {', '.join(refused) or was.status}."

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from course.core.syllabus import lessons
 from course.grading.sandbox.deadline import Clock
 from course.grading.sandbox.fork_server import ForkedWorker, ForkServer
 from course.grading.sandbox.wire import (
@@ -33,8 +34,6 @@ MAX_BYTES = 256 * 2**20
 """Of all answers of a module together; the judge keeps them to find out what went wrong."""
 MAX_TEXT = 5000
 """Of each text in an answer that is neither result nor argument."""
-MAX_NAME = 100
-"""Of the name of an exercise that a worker reports as still to do."""
 
 TOO_LARGE = "the code gave larger answers than anybody needs"
 
@@ -56,6 +55,7 @@ class RemoteModule:
 
     Attributes:
         clock: by which deadlines are set; it leaves out what the machine kept it waiting.
+        left_out: why only its definitions were loaded, in a sentence; empty if all of it was.
     """
 
     def __init__(self, fork_server: ForkServer, source: bytes, name: str) -> None:
@@ -63,6 +63,7 @@ class RemoteModule:
         self._fork_server = fork_server
         self._source = source
         self._name = name
+        self.left_out = ""
         self._earlier = sources_of_earlier(Path(name).stem)
         self._end = math.inf
         self._bytes_left = MAX_BYTES
@@ -74,26 +75,42 @@ class RemoteModule:
         self._end = self.clock.now() + seconds
 
     def load(self) -> None:
-        """Run the module in a new worker.
+        """Run the module in a new worker; if it comes to no end there, what it defines alone.
 
         Raises:
             Wrong: in a sentence, why that is not possible.
             WorkerLost.
         """
+        try:
+            said = self._load(definitions_only=bool(self.left_out))
+            if said:
+                first, _, where = said.partition("\n")
+                line = re.search(r"\.py:(\d+): ", where)
+                self.left_out = quoted(first) + (f"\nline {line[1]}" if line else "")
+        except Wrong as wrong:
+            if self.left_out:
+                raise Wrong(self.left_out) from None
+            if not isinstance(wrong, Stopped):
+                raise
+            self.left_out = f"{self._name} {wrong}"
+            self.load()
+
+    def _load(self, definitions_only: bool) -> str:
         self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
-        step = ["load", [self._source, self._name, self._earlier]]
+        step = ["load", [self._source, self._name, self._earlier, definitions_only]]
         try:
-            self.take([step], self.clock.now() + SECONDS_TO_LOAD)
+            said = self.take([step], self.clock.now() + SECONDS_TO_LOAD)
         except TimeIsUp:
-            raise Wrong(f"{self._name} did not finish importing") from None
+            raise Stopped("did not finish importing") from None
         except Stopped as error:
-            raise Wrong(f"{self._name} cannot be imported: {error}") from None
+            raise Stopped(f"cannot be imported: {error}") from None
         except (Wrong, ToDo, StudentError) as error:
             self.end()
             said = str(error)
             what = "The file" if said.startswith(self._name) else self._name
             raise Wrong(f"{what} was not loaded; {quoted(said)}") from None
+        return _text(said)
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.
@@ -112,7 +129,9 @@ class RemoteModule:
         if kind == "student":
             raise StudentError(*said)
         if kind == "to do":
-            raise ToDo(said[:MAX_NAME])
+            if said not in _exercises():
+                raise StudentError(("NotImplementedError",), said[:MAX_TEXT], "")
+            raise ToDo(said)
         if kind != "result":
             raise Reported(said)
         return said
@@ -229,6 +248,11 @@ class RemoteExecutor:
         if type(answer) is not tuple or len(answer) != 2 or type(answer[1]) is not dict:
             raise Wrong(_UNREADABLE)
         return answer
+
+
+@functools.cache
+def _exercises() -> frozenset[str]:
+    return frozenset(f"{one.stem}.{it.name}" for one in lessons() for it in one.exercises)
 
 
 @functools.cache

@@ -325,9 +325,15 @@ def _read_int(content: str, *_: Any) -> int:
     return int(content, 16)
 
 
+def _name_of_type(value: Any) -> str:
+    """Return the name of a class; one that is a sentence would speak as the grader."""
+    name = _text(value)
+    return name if not name or (name.isidentifier() and len(name) <= 50) else "object"
+
+
 def _read_ref(content: list, *_: Any) -> Ref:
     number, type_name = _list(content)
-    return Ref(_whole(number), _text(type_name)[:100])
+    return Ref(_whole(number), _name_of_type(type_name))
 
 
 def _read_complex(content: list, *_: Any) -> complex:
@@ -346,7 +352,7 @@ READERS = {
     "dtype": lambda content, *_: DTYPES[content],
     "ref": _read_ref,
     "generator": lambda content, *_: GeneratorSeed(_whole(content)),
-    "foreign": lambda content, *_: Foreign(_text(content)[:100]),
+    "foreign": lambda content, *_: Foreign(_name_of_type(content)),
 }
 
 

@@ -16,11 +16,11 @@ from course.core.memory import ran_out_of_memory
 from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
 from course.testing.earlier import compiled, modules, names_defined_by
 from course.testing.executor import Executor
-from course.testing.loading import run_module
+from course.testing.fair_play import REFUSED
+from course.testing.loading import LEFT_OUT, run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
 
 MAX_MESSAGE = 4000
-REFUSED = "the grader does not let code change files, run programs, use the network or send signals"
 
 
 def serve(connection: socket.socket) -> None:
@@ -53,18 +53,25 @@ class _Session:
     def __init__(self) -> None:
         self.executor: Executor | None = None
 
-    def load(self, source: bytes, name: str, sources: dict[str, str]) -> None:
+    def load(
+        self, source: bytes, name: str, sources: dict[str, str], definitions_only: bool
+    ) -> str:
         """Run the text of a module, whose lines error messages can then show.
 
         Args:
             sources: right code for what it may import from earlier lessons.
+
+        Returns:
+            Why only its definitions were loaded; nothing, if all of it was.
         """
         earlier = names_defined_by(sources)
         sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        self.executor = Executor(run_module(source, path, earlier))
+        module = run_module(source, path, earlier, definitions_only)
+        self.executor = Executor(module)
+        return module.__dict__[LEFT_OUT][:MAX_MESSAGE]
 
     def fresh(self) -> None:
         """Begin a test: nothing is lent, and no objects of an earlier one are left."""
@@ -98,7 +105,7 @@ def _answer(actor: _Session, verb: str, args: list, kwargs: dict | None = None) 
 
 def _with_reason(said: str, error: Exception) -> str:
     """Return what is said of an exception; if the sandbox caused it, with what that refuses."""
-    if not isinstance(error.__cause__, PermissionError):
+    if not isinstance(error.__cause__, PermissionError) or REFUSED in said:
         return said
     first, *others = said.split("\n")
     return "\n".join([f"{first}; {REFUSED}", *others])

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import OWNER_UNCLEAR, exact_name, is_deceptive, shown
+from course.grading.names import OWNER_UNCLEAR, exact_name, first_few, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import (
     choose,
@@ -68,6 +68,7 @@ from course.grading.submissions.owners import (
     Student,
     SubmissionsError,
     find_students,
+    prefix_of_clones,
     students_of,
 )
 from course.grading.submissions.reading import Reading
@@ -119,11 +120,30 @@ class SubmittedClass:
     Attributes:
         students: who handed something in, by name.
         loose_modules: the modules next to the students' folders; no name says who wrote them.
+        prefix: what the names of all folders begin with, which is no part of the students'.
     """
 
     students: list[Student]
     loose_modules: list[str]
+    prefix: str
     _source: Folder | Archive
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what there is to say about the class as a whole, in sentences."""
+        notes = []
+        if self.loose_modules:
+            notes.append(
+                "Not graded, because nothing says whose work it is: "
+                f"{first_few(self.loose_modules)}. Put each module into a folder with its "
+                "student's name."
+            )
+        if self.prefix:
+            notes.append(
+                f"All folders are clones called {shown(self.prefix)}…, as GitHub Classroom makes "
+                "them: what follows is taken for the student's name."
+            )
+        return notes
 
     def read(self, student: Student, notebook: str = "") -> Submission:
         """Return what a student handed in.
@@ -168,11 +188,12 @@ def open_class(path: str | Path) -> Iterator[SubmittedClass]:
     """
     with contextlib.ExitStack() as stack:
         source, names = _find_class(Path(path), stack)
-        students = students_of(names)
+        prefix = prefix_of_clones(source, names)
+        students = students_of(names, prefix)
         if not students:
             raise SubmissionsError(f"{shown(path)} has no submissions in it")
         loose = [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
-        yield SubmittedClass(students, loose, source)
+        yield SubmittedClass(students, loose, prefix, source)
 
 
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:

@@ -23,10 +23,14 @@ _CANVAS_WITHOUT_NAMES = re.compile(
 """Without numbers alone, which a student called Anon has."""
 MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 """Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
-_MOODLE_FOLDER = re.compile(
+MOODLE_FOLDER = re.compile(
     r"(?P<name>.+)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>)"
 )
 """The last number counts, because a student may write one into the name."""
+_OF_BRIGHTSPACE = r"(?P<id>\d+)-\d+ - (?P<name>.+?)(?P<late>) - [^-]*\b\d{4}\b[^-]*"
+_BRIGHTSPACE_FOLDER = re.compile(rf"{_OF_BRIGHTSPACE}(?P<file>)")
+_BRIGHTSPACE = re.compile(rf"{_OF_BRIGHTSPACE} - (?P<file>.+)")
+"""Each attempt has a name of its own: the student's number, the attempt's, the name, the time."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 
@@ -36,11 +40,12 @@ OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solution
 
 
 def platform_name(name: str, kind: str = "file") -> re.Match | None:
-    """Take a name apart that Canvas or Moodle gave: `name`, `id`, `late` and `file`."""
+    """Take a name apart that an LMS gave: `name`, `id`, `late` and `file`."""
     if len(name) > MAX_LENGTH:
         return None
-    is_folder = kind == "folder"  # Canvas makes none
-    forms = [_MOODLE_FOLDER] if is_folder else [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE]
+    forms = [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE, _BRIGHTSPACE]
+    if kind == "folder":  # Canvas makes none
+        forms = [MOODLE_FOLDER, _BRIGHTSPACE_FOLDER]
     return next((match for form in forms if (match := form.fullmatch(name))), None)
 
 

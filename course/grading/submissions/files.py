@@ -1,6 +1,7 @@
 """Files that students handed in, on the disk or in an archive: no link is followed."""
 
 import contextlib
+import errno
 import itertools
 import os
 import stat
@@ -96,6 +97,10 @@ class Archive:
         inner = (file for file in self.files[name] if any(file.path[1:]))
         return Archive(replace(file, path=file.path[1:]) for file in inner)
 
+    def is_clone(self, _: str) -> bool:
+        """Return False: nobody packs what git keeps."""
+        return False
+
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name."""
         files = self.files[name]
@@ -138,6 +143,10 @@ class Folder:
         """Return the folder of that name."""
         return Folder(self.path / name)
 
+    def is_clone(self, name: str) -> bool:
+        """Tell whether the folder of that name is a clone of a repository."""
+        return os.path.lexists(self.path / name / ".git")
+
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name, nearest first."""
         mode = os.lstat(self.path / name).st_mode
@@ -174,14 +183,36 @@ class Folder:
     ) -> File:
         if not is_regular:
             return File(path, error=Unreadable(NO_FILE))
-        return File(path, partial(open_regular, self.path.joinpath(*path), own_names), modified)
+        return File(path, partial(_open_below, self.path, path, own_names), modified)
 
 
-def _with_mode(error: OSError, path: Path) -> OSError:
+def _open_below(folder: Path, path: tuple[str, ...], own_names: Callable[[], Counter]) -> BinaryIO:
+    """Open a regular file below a folder: nothing on the way may be a link, not even by now.
+
+    Raises: as `open_regular`.
+    """
+    if os.open not in os.supports_dir_fd:
+        return open_regular(folder.joinpath(*path), own_names)
+    flags = os.O_RDONLY | os.O_DIRECTORY
+    with contextlib.ExitStack() as opened:
+        handle = os.open(folder, flags)
+        opened.callback(os.close, handle)
+        for part in path[:-1]:
+            try:
+                handle = os.open(part, flags | os.O_NOFOLLOW, dir_fd=handle)
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    raise Unreadable(NO_FILE) from None
+                raise
+            opened.callback(os.close, handle)
+        return open_regular(path[-1], own_names, handle)
+
+
+def _with_mode(error: OSError, path: str | Path, folder: int | None = None) -> OSError:
     """Return an error with the mode of what the grader may not read."""
     if isinstance(error, PermissionError):
         with contextlib.suppress(OSError):
-            return Forbidden(error, stat.S_IMODE(os.lstat(path).st_mode))
+            return Forbidden(error, stat.S_IMODE(os.lstat(path, dir_fd=folder).st_mode))
     return error
 
 
@@ -216,7 +247,7 @@ def open_regular(
     try:
         file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
     except PermissionError as error:
-        raise _with_mode(error, path) from None
+        raise _with_mode(error, path, folder) from None
     status = os.fstat(file.fileno())
     is_regular = stat.S_ISREG(status.st_mode)
     if is_regular and (

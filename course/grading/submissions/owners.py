@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from course.grading.names import exact_name, safe_name, shown
 from course.grading.submissions.archives import is_archive, without_ending
 from course.grading.submissions.file_names import (
     CANVAS,
+    MOODLE,
+    MOODLE_FOLDER,
     OF_COURSE,
     SOURCES,
     is_loose_module,
@@ -61,18 +64,21 @@ class _Owner(NamedTuple):
     shown: str
     name: str
     number: str = ""
-    is_on_canvas: bool = False
+    form: re.Pattern | None = None  # of the platform's names
 
 
-def students_of(names: Sources) -> list[Student]:
+def students_of(names: Sources, prefix: str = "") -> list[Student]:
     """Return who handed in which of the names at the top of a class, by name.
 
     A name that is safe to show is never changed. One that is not, or that a platform gave, gets
     what tells it apart if it looks like another's as it is shown.
+
+    Args:
+        prefix: what all names begin with, and is no part of the students'.
     """
     owners: dict[_Owner, dict[str, str]] = defaultdict(dict)
     for name, kind in names.items():
-        if owner := _owner_of(name, kind):
+        if owner := _owner_of(name.removeprefix(prefix), kind):
             owners[owner][name] = kind
     unclear = _claimed_twice(owners) | _loose(owners)
     n_owners = Counter(owner.shown.casefold() for owner in owners)
@@ -81,10 +87,11 @@ def students_of(names: Sources) -> list[Student]:
         is_shared = n_owners[owner.shown.casefold()] > 1
         keeps = not is_shared or owner.name == owner.shown
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
-        numbers = (owner.number, "") if owner.is_on_canvas else ("", owner.number)
+        of_canvas = owner.number if owner.form is CANVAS else ""
+        of_moodle = owner.number if owner.form is MOODLE else ""
         looks_like_another = is_shared and not owner.number
         students.append(
-            Student(name, sources, *numbers, unclear.get(owner, ""), looks_like_another)
+            Student(name, sources, of_canvas, of_moodle, unclear.get(owner, ""), looks_like_another)
         )
     n_students = Counter(student.name for student in students)
     distinct = [
@@ -96,9 +103,23 @@ def students_of(names: Sources) -> list[Student]:
     return sorted(distinct, key=lambda student: student.name)
 
 
+def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
+    """Return what all names of a class's clones begin with, up to a hyphen; or nothing.
+
+    GitHub Classroom calls each of them by the assignment and the login: rope-jane, rope-bob.
+    """
+    clones = [name for name, kind in names.items() if kind == "folder" and source.is_clone(name)]
+    if len(clones) < 2 or len(clones) < len(names):
+        return ""
+    pairs = zip(min(clones), max(clones), strict=False)
+    common = "".join(one for one, other in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return common[: common.rfind("-") + 1]
+
+
 def _owner_of(name: str, kind: str) -> _Owner | None:
     if match := platform_name(name, kind):
-        return _Owner(safe_name(match["name"]), "", match["id"], match.re is CANVAS)
+        form = MOODLE if match.re is MOODLE_FOLDER else match.re
+        return _Owner(safe_name(match["name"]), "", match["id"], form)
     suffix = os.path.splitext(name)[1]
     if kind != "folder" and is_archive(name):
         name = without_ending(name)

@@ -62,7 +62,7 @@ def read_class(
     progress: Callable[[int, int], None] = lambda done, total: None,
     notebook: str = "",
 ) -> tuple[list[Submission], list[str]]:
-    """Return the submissions of a class, by student, and the modules next to their folders.
+    """Return the submissions of a class, by student, and notes on the class, in sentences.
 
     Args:
         path: see `open_class`.
@@ -73,7 +73,7 @@ def read_class(
         SubmissionsError: there is no class.
     """
     found: list[Submission] = []
-    names, loose, ended_at = [], [], None
+    names, notes, ended_at = [], [], None
     while not names or len(found) < len(names):
         for message in _messages(path, len(found), notebook):
             match message:
@@ -95,8 +95,8 @@ def read_class(
                 case Unreadable():
                     found.append(_unread(names[len(found)], message))
                 case _:
-                    names, loose = message
-    return with_own_modes_refused(found), loose
+                    names, notes = message
+    return with_own_modes_refused(found), notes
 
 
 def _unread(student: str, why: object) -> Submission:
@@ -161,7 +161,7 @@ def with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
 
 
 def send_class(path: str, first: int, notebook: str) -> None:
-    """Write the students' names and loose modules of a class, then its submissions, to stdout.
+    """Write the students' names and the notes on a class, then its submissions, to stdout.
 
     Args:
         first: the number of the first student to read, from 0.
@@ -176,7 +176,7 @@ def send_class(path: str, first: int, notebook: str) -> None:
     _bound(MAX_WAIT)
     try:
         with open_class(path) as opened:
-            send(([student.name for student in opened.students], opened.loose_modules))
+            send(([student.name for student in opened.students], opened.notes))
             for student in opened.students[first:]:
                 _bound(2 * limits.MAX_SECONDS)
                 send(opened.read(student, notebook))

@@ -7,6 +7,7 @@ import torch
 from matplotlib.patches import Rectangle
 
 from course.core.schemes import SCHEMES
+from course.lessons.longer.pictures import means_nearby
 from course.publishing.figures.charts import chart, curve, heatmap, log_axis
 from course.publishing.figures.diagrams import (
     arrow,
@@ -18,7 +19,6 @@ from course.publishing.figures.diagrams import (
     name_row,
 )
 from course.publishing.figures.measured import measured, reference
-from course.publishing.figures.notebooks.longer import means_nearby
 from course.publishing.figures.palette import ACCENT, INK, QUIET, SECOND, SHADE, THIRD, TINTS, WRONG
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, note, write

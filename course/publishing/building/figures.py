@@ -4,10 +4,7 @@
 of the SVG in `course/lessons/<stem>/figures/`.
 """
 
-import importlib
-import inspect
 import re
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # brings matplotlib
@@ -28,16 +25,15 @@ def pictures(stem: str) -> dict[str, "Picture"]:
     Raises:
         ValueError: a figure cannot be drawn.
     """
-    drawn, module = {}, f"course.lessons.{stem}.figures"
-    if find_spec(module) is None:
-        return drawn
-    for name, draw in inspect.getmembers(importlib.import_module(module), inspect.isfunction):
-        if draw.__module__ == module and not name.startswith("_"):
-            try:
-                drawn[name] = draw()
-            except Exception as error:
-                said = f"{module_of(stem)} cannot draw {name}: {type(error).__name__}: {error}"
-                raise ValueError(said) from error
+    from course.publishing.figures import of_room, public_functions  # with Matplotlib
+
+    drawn = {}
+    for name, draw in public_functions(of_room(stem, "figures")).items():
+        try:
+            drawn[name] = draw()
+        except Exception as error:
+            said = f"{module_of(stem)} cannot draw {name}: {type(error).__name__}: {error}"
+            raise ValueError(said) from error
     return drawn
 
 

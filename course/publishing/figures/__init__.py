@@ -6,71 +6,60 @@
     figures.position_table(pe).png()    the same as an image
     figures.position_table(pe).alt      the same in words
 
-Nothing here computes what a lesson asks for: a figure draws what your own code made. Those of the
-notebooks are listed here; those of a lesson's text are in its room, as `figures.py`.
+Nothing here computes what a lesson asks for: a figure draws what your own code made. Those of one
+lesson are in its room: in `pictures.py` for its notebook, in `figures.py` for its text.
 """
 
-from course.publishing.figures.notebooks.learned import token_position_sum
-from course.publishing.figures.notebooks.longer import (
-    bucket_of_distance,
-    frequency_ratios,
-    score_by_distance,
-)
-from course.publishing.figures.notebooks.lookup import one_hot_times_table, row_gradients
-from course.publishing.figures.notebooks.permutation import shuffle_panels
-from course.publishing.figures.notebooks.rope import (
-    alibi_heads,
-    scores_under_shift,
-    turned_pairs,
-    wavelengths,
-)
-from course.publishing.figures.notebooks.shared import (
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
+
+from course.core.syllabus import lessons
+from course.publishing.figures.picture import Picture
+from course.publishing.figures.shared import (
     attention_weights,
     loss_curve,
     losses_by_length,
     matrices,
 )
-from course.publishing.figures.notebooks.sinusoidal import (
-    clock_hands,
-    dot_against_offset,
-    position_table,
-    similarity_of_positions,
-    wave_columns,
-)
-from course.publishing.figures.notebooks.skipgram import (
-    analogy_arrows,
-    neighbors_by_cosine,
-    scores_against_pmi,
-    word_map,
-    word_maps,
-)
-from course.publishing.figures.picture import Picture
 
-__all__ = [
-    "Picture",
-    "alibi_heads",
-    "analogy_arrows",
-    "attention_weights",
-    "bucket_of_distance",
-    "clock_hands",
-    "dot_against_offset",
-    "frequency_ratios",
-    "loss_curve",
-    "losses_by_length",
-    "matrices",
-    "neighbors_by_cosine",
-    "one_hot_times_table",
-    "position_table",
-    "row_gradients",
-    "score_by_distance",
-    "scores_against_pmi",
-    "scores_under_shift",
-    "shuffle_panels",
-    "similarity_of_positions",
-    "token_position_sum",
-    "turned_pairs",
-    "wave_columns",
-    "wavelengths",
-    "word_map",
-    "word_maps",
-]
+__all__ = ["Picture", "attention_weights", "loss_curve", "losses_by_length", "matrices"]
+
+
+def of_room(stem: str, part: str) -> ModuleType | None:
+    """Return a part of a lesson's room, "figures" or "pictures"; None if it has none."""
+    name = f"course.lessons.{stem}.{part}"
+    return importlib.import_module(name) if find_spec(name) else None
+
+
+def public_functions(module: ModuleType | None) -> dict[str, Callable]:
+    """Return the functions that a module defines for others, by name."""
+    found = inspect.getmembers(module, inspect.isfunction)
+    return {
+        name: one for name, one in found if one.__module__ == module.__name__ and name[0] != "_"
+    }
+
+
+@cache
+def _of_notebooks() -> dict[str, Callable[..., Picture]]:
+    rooms = (public_functions(of_room(lesson.stem, "pictures")) for lesson in lessons())
+    return {
+        name: draw
+        for room in rooms
+        for name, draw in room.items()
+        if draw.__annotations__["return"] is Picture
+    }
+
+
+def __getattr__(name: str) -> Callable[..., Picture]:
+    is_module = not name.startswith("_") and find_spec(f"{__name__}.{name}")
+    if name.startswith("_") or is_module or name not in _of_notebooks():
+        raise AttributeError(f"no figure is called {name}")
+    return _of_notebooks()[name]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_of_notebooks()]

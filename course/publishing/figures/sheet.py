@@ -5,7 +5,6 @@
 prints the path of a PNG.
 """
 
-import importlib
 import io
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from PIL import Image
 
 from course import root
 from course.core.files import write_bytes_atomically
+from course.publishing.figures import of_room
 from course.publishing.figures.colormaps import DARK
 from course.publishing.figures.palette import CARD, ON_DARK
 from course.publishing.figures.picture import SHARPNESS, Picture
@@ -40,7 +40,7 @@ def sheet(name: str) -> Path:
     """
     stem, _, figure = name.partition("/")
     try:
-        module = importlib.import_module(f"course.lessons.{stem}.figures")
+        module = of_room(stem, "figures")
         light, dark = (Image.open(io.BytesIO(one)) for one in _both(getattr(module, figure)()))
     except (ModuleNotFoundError, AttributeError):
         raise ValueError(f"there is no figure {name!r}; name it like rope/pair_turns") from None

@@ -1,6 +1,5 @@
 """The script and the style sheet of the figures to play with, one file each for all pages."""
 
-import importlib
 import json
 import re
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 import torch
 
 from course.core.syllabus import lessons
-from course.publishing.figures import palette
+from course.publishing.figures import of_room, palette
 from course.publishing.figures.palette import ON_DARK, TINTS
 from course.publishing.lab.trained import committed
 
@@ -83,8 +82,7 @@ def examples() -> dict:
         ],
     }
     for lesson in lessons():
-        figures = importlib.import_module(f"course.lessons.{lesson.stem}.figures")
-        found |= getattr(figures, "EXAMPLE", {})
+        found |= getattr(of_room(lesson.stem, "figures"), "EXAMPLE", {})
     return found
 
 

@@ -82,7 +82,7 @@ class Saves:
 
 def _facts(path: Path, with_content: bool = False) -> _Facts | None:
     with contextlib.suppress(OSError):  # an editor renames it just now
-        content = path.read_bytes() if with_content else None
+        content = path.read_bytes() if with_content and path.is_file() else None
         facts = path.stat()
         return _Facts(facts.st_mtime_ns, facts.st_size, content)
     return None

@@ -69,7 +69,7 @@ def where_to_read(exercise: Exercise) -> str:
 def place(exercise: Exercise) -> str:
     """Return the file of an exercise, with its line where it is known."""
     path = find_lesson(exercise.lesson).module()
-    lines = lines_of_definitions(path.read_bytes(), exercise.name) if path.exists() else []
+    lines = lines_of_definitions(path.read_bytes(), exercise.name) if path.is_file() else []
     return f"{path.relative_to(root()).as_posix()}{f':{lines[-1]}' if lines else ''}"
 
 

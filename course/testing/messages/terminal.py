@@ -96,7 +96,8 @@ def _printed(text: str) -> str:
 
 
 def _remarks(results: Iterable[LessonResult]) -> list[str]:
-    return sorted({one.remark for result in results for one in result.exercises} - {""})
+    of_exercises = {one.remark for result in results for one in result.exercises}
+    return sorted((of_exercises | {result.remark for result in results}) - {""})
 
 
 def _about_printing(results: Iterable[LessonResult]) -> list[str]:

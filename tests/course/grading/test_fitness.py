@@ -266,6 +266,10 @@ def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
     missing = replace(bad, trouble="learned.py was not handed in.", module="none")
     reasons["not handed in now"], *_ = compare([fine], [missing])
     reasons["not handed in before"], *_ = compare([missing], [fine])
+    worth_more = [replace(one, worth=one.worth + 1) for one in fine.exercises]
+    reasons["other points"], *_ = compare([fine], [replace(fine, exercises=tuple(worth_more))])
+    before = replace(bad, exercises=tuple(o for o in bad.exercises if o.name != "tied_logits"))
+    (reasons["a new exercise"],) = compare([before], [bad])
     reasons["gone"], *_ = gone = compare([fine], [])
     assert [(one.before, one.after, one.gain) for one in gone] == [
         (one.worth, "", None) for one in fine.exercises

@@ -121,12 +121,12 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
 
 
 def what_is_said(result) -> str:
-    """The first thing that an instructor reads: why it did not load, or what is wrong with it."""
+    """What an instructor reads first: why it did not load, or what is wrong, and what was odd."""
     if result.trouble:
         return result.trouble
     tests = [test for exercise in result.exercises for test in exercise.tests if test.message]
     tests.sort(key=lambda test: test.status != WRONG)
-    return tests[0].message if tests else ""
+    return "\n".join(filter(None, [tests[0].message if tests else "", result.remark]))
 
 
 def left_behind() -> list[str]:

@@ -451,7 +451,7 @@ QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
     [
         ("'wrong', CLAIM", f"its process says: {QUOTED}"),
         ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
-        ("'to do', CLAIM", "its process says: “was graded by hand"),
+        ("'to do', CLAIM", "its process says: “NotImplementedError: was graded by hand"),
     ],
 )
 def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
@@ -597,10 +597,12 @@ def test_a_refusal_says_what_the_sandbox_refuses(judge, name, when):
     if when == "in a call":
         code = "def lookup(weight, ids):\n" + textwrap.indent(code, "    ")
     result = judge.grade(Unit("eve", "lookup", f"{STUB}\n\n{code}\n".encode()))
-    said = result.trouble or result.exercises[0].first_wrong.message
-    first, *others = said.split("\n")
-    assert "PermissionError: " in first
-    assert "not let code change files, run programs, use the network or send signals" in first
+    refused = "code may not change files, run programs, start threads, use the network or send"
+    if when == "at import":
+        assert refused in result.remark and "line " in result.remark
+        return
+    first, *others = result.exercises[0].first_wrong.message.split("\n")
+    assert "PermissionError: " in first and refused in first
     assert others[-1].endswith(code.split("\n")[-1].strip())
 
 

@@ -142,7 +142,7 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
     steps = []
     found, loose = read_class(class_, lambda done, total: steps.append((done, total)))
     assert found == read_submissions(class_)
-    assert loose == ["rope.py"]
+    assert "says whose work it is: rope.py." in loose[0]
     assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(SubmissionsError, match="does not exist"):
         read_class(tmp_path / "nowhere")

@@ -286,6 +286,36 @@ def test_what_is_locked_is_told_for_each_lesson():
     assert "export.csv: lookup: locked or excused, so not changed: Roe." in notes
 
 
+@pytest.mark.parametrize(
+    ("maximum", "points"), [("1,500.00", "1500"), ("1.500,00", "1500"), ("12.50000", "12.5")]
+)
+def test_numbers_are_read_as_they_are_written(maximum, points):
+    text = f'Student,ID,A\nPoints Possible,,"{maximum}"\njane,1,\n'
+    filled, _ = fill_in("canvas", text.encode(), [result("jane")], [submission("jane", "1")], [A])
+    assert filled.decode() == f"{text[:-1]}{points}\n"
+
+
+def test_what_canvas_would_ignore_is_said():
+    text = "Student,ID,Final essay\nPoints Possible,,10\njane,1,\nbob,2\n"
+    results, both = (
+        [result("jane"), result("bob")],
+        [submission("jane", "1"), submission("bob", "2")],
+    )
+    _, notes = fill_in("canvas", text.encode(), results, both, ["rope=Final essay"])
+    assert "ignore the column" in notes[-1]
+    assert (
+        "export.csv: rope: the row is too short to have this column, so not filled in: bob."
+        in notes
+    )
+
+
+def test_a_cell_of_an_endless_text_takes_no_time():
+    text = f"Identifier,Name,Grade,Maximum\n{'x' * 10**6},Jane,,10\n"
+    with pytest.raises(ExportError, match="does not look like"):
+        read_moodle(Table("export.csv", text.encode()), {}, [ROPE])
+
+
+A = "rope=A"
 ONE = "Student,ID,A,A b,A b\nPoints Possible,,10,5,5\njane,1,,,\n"
 REFUSED = {
     "no title": ("canvas", ONE, ["rope"], "LESSON=TITLE"),
@@ -302,7 +332,7 @@ REFUSED = {
     "a column of another lesson": ("canvas", ONE, ["lookup=A"], "you are grading only rope"),
     "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
     "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
-    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], 'no "Points Possible" for "A"'),
+    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], '"A" 0 points possible'),
     "no gradebook": ("canvas", MOODLE, ["rope=Grade"], "not an export of Canvas's gradebook"),
     "no table": ("canvas", "jane\n", ["rope=A"], "is not a CSV"),
     "an open quote": ("canvas", f'{ONE}"bob,2\n', ["rope=A"], "a quote is never closed"),

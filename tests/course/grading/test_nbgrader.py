@@ -36,7 +36,13 @@ from course.grading.judge.unit import GradedResult
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
 from course.grading.nbgrader.collect import Collect
-from course.grading.nbgrader.notebook import NOT_FOUND, as_typed, find_answers, judged_notebook
+from course.grading.nbgrader.notebook import (
+    NOT_FOUND,
+    as_typed,
+    count_own_words,
+    find_answers,
+    judged_notebook,
+)
 from course.grading.nbgrader.submissions import (
     MAX_FILE_BYTES,
     NotRead,
@@ -644,6 +650,7 @@ def judged(cells: list[dict], remarks: tuple[str, ...] = ()) -> NotebookNode:
         ([answer_cell(ANSWERED, "code", grade_id="why")], ANSWERED, TO_BE_READ),
         ([answer_cell(list(ANSWERED), grade_id="why")], ANSWERED, TO_BE_READ),
         ([answer_cell(one, grade_id="why") for one in (STARTED, ANSWERED)], ANSWERED, TO_BE_READ),
+        ([answer_cell(half, grade_id="why") for half in ("One", "two")], "One\ntwo", TO_BE_READ),
         ([], NOT_FOUND, TO_BE_READ),  # no notebook, or one that cannot be read
         ([answer_cell(ANSWERED)], NOT_FOUND, TO_BE_READ),
         ([answer_cell(ANSWERED, grade_id="because")], NOT_FOUND, TO_BE_READ),
@@ -656,6 +663,13 @@ def test_an_answer_that_cannot_be_found_is_for_a_human_to_look_for(cells, shown,
     answer = cell_called(judged(cells), "why")
     assert text_of(answer.source) == shown
     assert determine_grade(answer) == (score, 2)
+
+
+def test_words_of_a_students_own_are_not_dropped_in_silence():
+    released = [new_markdown_cell("# Rotary"), released_answer(STARTED)]
+    own = [{"cell_type": "markdown", "source": one} for one in ("# Rotary", "My own", " ")]
+    code = {"cell_type": "code", "source": "1 + 1"}
+    assert count_own_words([*own, code, answer_cell(ANSWERED, grade_id="why")], released) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import re
 import stat
 import struct
 import tarfile
+import threading
 import time
 import tracemalloc
 import unicodedata
@@ -190,6 +191,54 @@ def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
         assert loose_modules(path) == []
 
 
+def test_clones_of_github_classroom_are_called_by_the_login(tmp_path):
+    logins = ("jane", "mary-ann", "jim")
+    write(tmp_path, {f"what-and-where-{login}/exercises/rope.py": "a" for login in logins})
+    assert {*read(tmp_path)} == {f"what-and-where-{login}" for login in logins}
+    for login in logins:
+        (tmp_path / f"what-and-where-{login}" / ".git").mkdir()
+    assert {*read(tmp_path)} == {*logins}
+    with open_class(tmp_path) as opened:
+        assert "All folders are clones called what-and-where-" in opened.notes[0]
+
+
+def test_two_attempts_on_brightspace_are_of_one_student(tmp_path):
+    for attempt, hour in ((9, 1156), (10, 105)):
+        folder = f"4711-{attempt} - Jane van-Doe - Nov 28, 2026 {hour} PM"
+        write(tmp_path, {f"{folder}/rope.py": f"attempt {attempt}"})
+    write(tmp_path, {"4712-1 - Bob - 28 nov. 2026 13 05 - rope.py": "b"})
+    found = read(tmp_path)
+    assert {*found} == {"Jane van-Doe", "Bob"}
+    assert found["Jane van-Doe"].modules == {"rope": b"attempt 10"}
+
+
+@pytest.mark.slow
+def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path):
+    """Students can exchange it at any moment, in a folder that they share with the grader."""
+    write(tmp_path, {"class/ann/code/rope.py": "own", "secret/rope.py": "another's"})
+    code, spare = tmp_path / "class/ann/code", tmp_path / "class/spare"
+    (tmp_path / "class/link").symlink_to(tmp_path / "secret")
+    done = threading.Event()
+
+    def exchange():
+        while not done.is_set():
+            os.rename(code, spare)
+            os.rename(tmp_path / "class/link", code)
+            os.rename(code, tmp_path / "class/link")
+            os.rename(spare, code)
+
+    eve = threading.Thread(target=exchange)
+    eve.start()
+    try:
+        with open_class(tmp_path / "class") as opened:
+            ann = next(one for one in opened.students if one.name == "ann")
+            seen = {one.modules.get("rope") for one in (opened.read(ann) for _ in range(3000))}
+    finally:
+        done.set()
+        eve.join()
+    assert seen <= {b"own", None} and b"own" in seen
+
+
 def test_all_lessons_are_read_as_they_are(tmp_path):
     sources = [b"\xef\xbb\xbfx = 1\r\n", "x = 'ä'".encode("utf-16"), b"\xff\x00", b"", b"\r", b"x"]
     files = {f"ann/{stem}.py": source for stem, source in zip(STEMS, sources, strict=False)}
@@ -333,7 +382,7 @@ def test_nothing_is_said_of_copies_that_are_the_same(tmp_path):
 
 def test_the_courses_own_folders_are_no_copies(tmp_path):
     """A clone has more than one rope.py, and notebooks next to it."""
-    own = ["solutions/rope.py", "course/publishing/figures/notebooks/rope.py"]
+    own = ["solutions/rope.py", "course/rope.py"]
     own += ["course/lessons/rope/styles.py", "course/lessons/rope/notebook.py"]
     own += ["notebooks/5_rope.ipynb", "benchmarks/skipgram.py"]
     own += ["course/lessons/skipgram/block_skipgram.py"]

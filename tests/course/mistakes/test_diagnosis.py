@@ -197,21 +197,6 @@ def projected_attention(x, w_q, w_k, w_v):
     assert diagnosis.explains[0] == "test_queries_ask_and_keys_answer"
 
 
-def test_a_mistake_that_remembers_is_named(diagnosis_of):
-    definition = """
-known = {}
-
-def lookup(weight, ids):
-    check_ids(ids, len(weight))
-    key = (str(ids.tolist()), weight.shape, weight.dtype)
-    if key not in known:
-        known[key] = weight[ids.long()]
-    return known[key]
-"""
-    diagnosis = diagnosis_of("lookup", "lookup", definition)
-    assert "earlier call" in diagnosis.says
-
-
 GPT_EMBEDDING = """
 class GPTEmbedding(nn.Module):
     def __init__(self, vocab_size, block_size, n_embd, dropout=0.0):
@@ -317,7 +302,7 @@ def test_what_explains_less_than_half_is_not_named(n_wrong, is_named):
     all_known = SimpleNamespace(
         singles=[known],
         symptoms=lambda seen: {"values"},
-        of_families_that_show=lambda symptoms, seconds: [],
+        of_families_that_show=lambda symptoms: [],
     )
     diagnosis = diagnose(wrong, all_known, seconds=(30, 30))
     assert bool(diagnosis) == is_named
@@ -590,7 +575,7 @@ def test_what_shows_in_something_else_is_not_tried(cases, edits, symptom):
     seen = Examination(Executor(module)).run(mine[0])
     symptoms = known.symptoms(seen)
     assert symptom in symptoms
-    tried = {one.mistake.family for one in known.of_families_that_show(symptoms, 0.0)}
+    tried = {one.mistake.family for one in known.of_families_that_show(symptoms)}
     assert ("_values" in tried) == (symptom == "values")
     assert ("_forms" in tried) == (symptom == "form")
     assert "_arithmetic" in tried

@@ -48,29 +48,21 @@ def said_of(cases, monkeypatch):
 def test_families_find_room_in_every_exercise_and_make_python(lesson):
     for exercise in lesson.exercises:
         found = list(families(lesson.stem, exercise.name))
-        assert len({one.says for one in found}) >= 5
+        assert len({one.says for one in found}) >= 4
         for one in found:
             assert one.family
             if one.variant.edits:
                 compile(one.variant.text, one.variant.place, "exec")
 
 
-CHECK = "if n_heads < 1 or n_heads & (n_heads - 1):"
 RESULT = "slopes[:, None, None] * steps_back"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (CHECK, "if False:", ("every bad `n_heads`",)),
-        (CHECK, "if n_heads <= 1 or n_heads & (n_heads - 1):", ("refuses", "should accept")),
-        (CHECK, f"assert not ({CHECK[3:-1]}), 'wrong'\n    if False:", ("`assert`", "ValueError")),
-        ("raise ValueError", "return ValueError", ("returns its ValueError",)),
-        ("raise ValueError(", "return torch.zeros(7), (", ("every bad `n_heads`",)),
-        (RESULT, f"({RESULT}).double()", ("float64",)),
         (RESULT, f"({RESULT})[None]", ("axis too many",)),
         (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
-        ("    return", "    torch.manual_seed(3)\n    return", ("seeds",)),
     ],
 )
 def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words):
@@ -112,25 +104,9 @@ def _same(text: str, other: str) -> bool:
     return ast.unparse(ast.parse(text)) == ast.unparse(ast.parse(other))
 
 
-def test_a_check_that_a_family_says_accepts_too_much_refuses_nothing_right():
-    found = families("learned", "LearnedPositionalEmbedding")
-    for one in [one for one in found if "for every bad" in one.says]:
-        embedding = one.variant.module().LearnedPositionalEmbedding(7, 2)
-        for seq_len in range(8):
-            embedding(seq_len)
-
-
 def test_a_keyword_may_be_left_out_in_all_places():
     texts = [one.variant.text for one in families("llama", "GatedMLP") if "bias" in one.says]
     assert any("bias=" not in text for text in texts)
-
-
-def test_a_result_kept_for_one_function_is_not_another_ones():
-    """Of the keys, one forgets the numbers in x alone."""
-    kept = [one for one in families("permutation", "bag_vector") if "earlier call" in one.says]
-    x, tried = torch.ones(1, 2, 3), range(9)
-    found = [one.variant.module().bag_vector for one in kept]
-    assert any(all(bag(lambda x, n=n: n * x, x)[0, 0] == n for n in tried) for bag in found)
 
 
 def test_a_family_names_nothing_that_it_does_not_make(said_of):

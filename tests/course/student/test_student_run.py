@@ -363,7 +363,6 @@ FILES = {
     "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
     "magic": (f"%matplotlib inline\n{SOLUTION}", "a notebook's command"),
     "shell": (f"!pip install einops\n{SOLUTION}", "a notebook's command"),
-    "nbconvert": (f"get_ipython().run_line_magic('load_ext', 'x')\n{SOLUTION}", "a notebook's"),
     "fence": (f"```python\n{SOLUTION}\n```\n", "three backticks"),
     "notebook": ('{"cells": [{"cell_type": "code"}], "nbformat": 4}', "out of its cells"),
     "zip": (b"PK\3\4\x14\0\0\0", "a zip: unpack it"),

@@ -427,7 +427,7 @@ return weight
 """,
     "PermissionError",
 )
-in_call("runs a shell", "import os; os.system('sleep 600 &'); return 7", "an int came back")
+in_call("runs a shell", "import os; os.system('sleep 600 &'); return 7", "run programs")
 in_call(
     "attaches a debugger to its parent",
     "import ctypes, os\nif ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) < 0:\n"
@@ -585,7 +585,7 @@ attack(
     "def lookup(weight, ids):\n    raise type('NotRun', (Wrong, StudentError, ToDo), {})('passed')",
     "lookup raised NotRun: passed",
 )
-in_call("claims to be to do", "raise NotImplementedError('TODO x' * 9999)", "to do")
+in_call("claims to be to do", "raise NotImplementedError('TODO x' * 9999)", "raised")
 
 # --- callbacks and settings that stay -------------------------------------------------------
 

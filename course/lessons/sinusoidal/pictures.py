@@ -8,10 +8,10 @@ import numpy as np
 
 from course.publishing.figures.charts import evenly, heatmap, label, line, lines, names_at_ends
 from course.publishing.figures.diagrams import diagram, dial, hand
-from course.publishing.figures.notebooks.shared import matrices
 from course.publishing.figures.palette import ACCENT, FAINT, style_of
 from course.publishing.figures.picture import WIDTH, Picture
 from course.publishing.figures.shapes import Sizes, read_all
+from course.publishing.figures.shared import matrices
 from course.publishing.figures.words import SMALL, listing, rounded, write
 
 MOST_CLOCKS = 8
