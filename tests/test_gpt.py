@@ -923,16 +923,18 @@ class TestGenerate:
         """Of the weights 2, 1, 6 and 4 the two largest make weights of 0.6 and 0.4."""
         expect_shares(lesson, torch.tensor(weights).log(), want, top_k=top_k)
 
-    def test_top_k_may_be_large(self, lesson):
-        """Of 40,000 tokens the last 30,000 are the most probable, all nearly equally: of 30 draws,
+    @pytest.mark.parametrize("vocab_size, top_k", [(34_000, 26_000), (4_000, None)])
+    def test_top_k_may_be_large(self, lesson, vocab_size, top_k):
+        """Of 34,000 tokens the last 26,000 are the most probable, all nearly equally: of 20 draws,
         none finds another one, and some the less probable half of them.
         """
-        logits = torch.arange(40_000) / 1_000_000
-        model, ids = remembering(lesson, logits[None]), torch.zeros(30, 1).long()
-        got = lesson.generate(model, ids, 1, top_k=30_000, generator=lesson.generator(3))
-        new = continuation(got, ids, 1, 40_000)
-        expect.that(new.min().item() >= 10_000, f"token {new.min()} is not among the 30,000")
-        expect.that(new.min().item() < 25_000, "none of the less probable half was drawn")
+        first = vocab_size - (top_k or vocab_size)
+        logits = torch.arange(vocab_size) / 1_000_000
+        model, ids = remembering(lesson, logits[None]), torch.zeros(20, 1).long()
+        got = lesson.generate(model, ids, 1, top_k=top_k, generator=lesson.generator(3))
+        new, half = continuation(got, ids, 1, vocab_size), (first + vocab_size) // 2
+        expect.that(new.min().item() >= first, f"token {new.min()} is not among the {top_k}")
+        expect.that(new.min().item() < half, "none of the less probable half was drawn")
 
     def test_top_k_and_temperature_go_together(self, lesson):
         """Weights 2, 1 and 8 at temperature 1/2, if their logits are half as large; two stay."""

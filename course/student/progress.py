@@ -181,7 +181,10 @@ def _hash(source: bytes) -> str:
 def next_exercise(
     status: dict[str, str], prefer: tuple[str, ...] = ()
 ) -> tuple[Lesson, Exercise] | None:
-    """Return the first exercise that has not passed, preferred names and their lessons first."""
+    """Return the first exercise that has not passed, preferred names and their lessons first.
+
+    Lessons beyond the course's total come last, wherever they are.
+    """
     left = [
         (lesson, exercise)
         for lesson in lessons()
@@ -189,9 +192,10 @@ def next_exercise(
         if status[exercise.name] != PASSED
     ]
 
-    def rank(one: tuple[Lesson, Exercise]) -> tuple[bool, bool]:
+    def rank(one: tuple[Lesson, Exercise]) -> tuple[bool, bool, bool]:
         lesson, exercise = one
-        return exercise.name not in prefer, not any(e.name in prefer for e in lesson.exercises)
+        is_near = any(other.name in prefer for other in lesson.exercises)
+        return exercise.name not in prefer, not is_near, lesson.beyond
 
     return min(left, key=rank, default=None)  # the first of those with the same rank
 

@@ -33,8 +33,10 @@ from pathlib import Path
 from course.grading.names import OWNER_UNCLEAR, exact_name, first_few, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import (
+    MAX_NOTEBOOK_BYTES,
     choose,
     choose_notebook,
+    note_code_in_notebook,
     note_others,
     without_the_course,
 )
@@ -76,7 +78,6 @@ from course.grading.submissions.reading import Reading
 MAX_NOTES = 20
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
 """Of the archive of a class."""
-MAX_NOTEBOOK_BYTES = 20 << 20
 
 
 @dataclass(frozen=True)
@@ -265,6 +266,7 @@ def _read(
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
+        note_code_in_notebook(stem, files, modules.get(stem, b""), reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(

@@ -1,5 +1,6 @@
 """The file that counts as the module of a lesson, and notes on the others."""
 
+import contextlib
 import re
 from collections import defaultdict
 
@@ -17,7 +18,9 @@ from course.grading.submissions.file_names import (
 )
 from course.grading.submissions.files import File, place
 from course.grading.submissions.reading import Reading
+from course.testing.result import listed
 
+MAX_NOTEBOOK_BYTES = 20 << 20
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
 MAX_NAMED = 20
@@ -133,6 +136,20 @@ def choose_notebook(name: str, files: list[File]) -> File | None:
         key=lambda file: (not is_module(file.path, name, ".ipynb"), len(file.path)),
         default=None,
     )
+
+
+def note_code_in_notebook(stem: str, files: list[File], module: bytes, reading: Reading) -> None:
+    """Note exercises that are to do in a module, and defined in a cell of the lesson's notebook."""
+    lesson = find_lesson(stem)
+    names = [one.name for one in lesson.exercises if f'"TODO {stem}.{one.name}"'.encode() in module]
+    chosen = choose_notebook(lesson.notebook.stem, files) if names else None
+    if chosen is None or chosen.error:
+        return
+    with contextlib.suppress(Exception):  # see `reason`
+        cells = chosen.read(MAX_NOTEBOOK_BYTES).decode()
+        written = [name for name in names if re.search(rf'"(def|class) {name}\b', cells)]
+        if written:
+            reading.note(chosen.path, f"has {listed(written)} in a cell; only {stem}.py is graded")
 
 
 def note_others(

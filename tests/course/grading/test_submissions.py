@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import json
 import os
 import random
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 from classes import read_submissions, zipped
 
+from course.core.stubs import stub_of
 from course.core.syllabus import find_lesson, lessons
 from course.grading import submissions
 from course.grading.names import file_stem
@@ -200,6 +202,17 @@ def test_clones_of_github_classroom_are_called_by_the_login(tmp_path):
     assert {*read(tmp_path)} == {*logins}
     with open_class(tmp_path) as opened:
         assert "All folders are clones called what-and-where-" in opened.notes[0]
+
+
+def test_code_in_a_notebook_is_noted_where_the_module_has_none(tmp_path):
+    stub = stub_of("rope").decode()
+    cell = {"cell_type": "code", "source": ["def rotate_half(x):\n", "    return x\n"]}
+    files = {"exercises/rope.py": stub, "notebooks/5_rope.ipynb": json.dumps({"cells": [cell]})}
+    clone = dict.fromkeys(("course/x.py", "tests/test_rope.py", "README.md"), "")
+    note = "notebooks/5_rope.ipynb has rotate_half in a cell; only rope.py is graded"
+    assert read_one(write(tmp_path / "ann", files | clone)).notes == (note,)
+    files["exercises/rope.py"] = stub.replace("TODO rope.rotate_half", "soon")
+    assert read_one(write(tmp_path / "bob", files | clone)).notes == ()
 
 
 def test_two_attempts_on_brightspace_are_of_one_student(tmp_path):
