@@ -22,7 +22,7 @@ from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_questions, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
-from course.grading.submissions import Submission
+from course.grading.submissions import CLONES, Submission
 from course.grading.submissions.process import read_class
 
 
@@ -135,7 +135,8 @@ def grade_class(
         grades = grades_of(results, submissions, now=datetime.now(UTC))
         published = _published(submissions, wanted)
         store.write_results(results)
-        written = write_reports(grades, request.out, published, notes, found)
+        to_do = [note for note in notes if not note.startswith(CLONES)]
+        written = write_reports(grades, request.out, published, to_do, found)
         if request.questions:
             asked = _questions(units, results, settings, jobs)
             written.append(write_questions(asked, request.out))

@@ -344,7 +344,7 @@ def diagnose(
             return _named(whole, wrong, another=False) or _explained_error(findings)
     left = start + seconds[0] - time.process_time()
     pairs = _pairs(evidence, alike, _within(min(seconds[1], left)))
-    of_two = _one_of_two(pairs, known, wrong, must_pass)
+    of_two = _one_of_two(pairs, known, wrong, must_pass, seconds[1] / 8)
     if of_two:
         return of_two
     agree = [one for one, found in evidence.items() if _AGREES in found]
@@ -364,30 +364,59 @@ def _one_of_two(
     known: KnownMistakes,
     wrong: Sequence[Finding],
     must_pass: Sequence[Case],
+    seconds: float,
 ) -> Diagnosis | None:
-    """Return the one to fix first of two mistakes that explain all failing tests together.
+    """Return the one to fix first of two mistakes that explain the failing tests together.
+
+    All of them, or if no two do, nearly all: somebody may make a third mistake, or round elsewhere.
+    """
+    nearly = []
+    for one, other in pairs:
+        both = known.pair(one, other)
+        if not both:
+            continue
+        if not all(map(both.explains, wrong)):
+            nearly += [(one, other, both)] if any(map(both.explains, wrong[:_SAMPLE])) else []
+        elif both.passes(must_pass) and (
+            found := _first_of_two(one, other, known, wrong, must_pass)
+        ):
+            return found
+    in_time = _within(seconds)
+    for one, other, both in itertools.takewhile(lambda _: in_time(), nearly):
+        n_explained = sum(map(both.explains, wrong))
+        if n_explained >= max(_MANY, 0.75 * len(wrong)) and both.passes(must_pass):
+            return _first_of_two(one, other, known, wrong, must_pass)
+    return None
+
+
+_MANY = 4
+"""How many failing tests two mistakes explain at least, if they don't explain all."""
+
+
+def _first_of_two(
+    one: KnownMistake,
+    other: KnownMistake,
+    known: KnownMistakes,
+    wrong: Sequence[Finding],
+    must_pass: Sequence[Case],
+) -> Diagnosis | None:
+    """Return the one to fix first of two mistakes, if both are there.
 
     That is the one that explains more by itself, or else the one that an earlier test refuses.
     """
-    for one, other in pairs:
-        both = known.pair(one, other)
-        if not (both and all(map(both.explains, wrong)) and both.passes(must_pass)):
-            continue
-        likely = [
-            half
-            for half in (one, other)
-            if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
-        ]
-        if not likely:  # by chance, two together give what a third one does
-            continue
-        explained = {half: _explained(half, wrong, must_pass) for half in likely}
-        in_order = sorted(wrong, key=lambda seen: known.cases.index(seen.case))
-        fails = {half: [one for one in in_order if not half.passes([one.case])] for half in likely}
-        first = max(
-            likely, key=lambda half: (len(explained[half]), -in_order.index(fails[half][0]))
-        )
-        if any(map(first.explains, wrong)) or any(map(_is_telling, wrong)):
-            return _named([first], fails[first], another=True)
+    likely = [
+        half
+        for half in (one, other)
+        if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
+    ]
+    if not likely:  # by chance, two together give what a third one does
+        return None
+    explained = {half: _explained(half, wrong, must_pass) for half in likely}
+    in_order = sorted(wrong, key=lambda seen: known.cases.index(seen.case))
+    fails = {half: [one for one in in_order if not half.passes([one.case])] for half in likely}
+    first = max(likely, key=lambda half: (len(explained[half]), -in_order.index(fails[half][0])))
+    if any(map(first.explains, wrong)) or any(map(_is_telling, wrong)):
+        return _named([first], fails[first], another=True)
     return None
 
 

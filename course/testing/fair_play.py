@@ -243,9 +243,12 @@ def settings_restored() -> Iterator[None]:
     """Undo what a block changes of what all of PyTorch shares, also what it draws."""
     _, dtype, gradients = _settings()
     drawn, n_threads = torch.get_rng_state(), torch.get_num_threads()
+    device = torch.get_default_device()
     try:
         yield
     finally:
+        if torch.get_default_device() != device:
+            torch.set_default_device(None)
         torch.set_rng_state(drawn)
         torch.set_grad_enabled(gradients)
         if torch.get_default_dtype() is not dtype:

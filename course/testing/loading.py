@@ -42,18 +42,19 @@ from course.testing.fair_play import (
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 
+DEFINITIONS, LEAST = 1, 2
+"""Less than all of a file: what it defines, and that without constants that call anything."""
+
 LEFT_OUT = "__left_out__"
 """The name in a module of why it was loaded by its definitions alone; of nothing, if it was not."""
 
 
-def load_module(
-    path: Path, earlier: Earlier | None = None, definitions_only: bool = False
-) -> types.ModuleType:
+def load_module(path: Path, earlier: Earlier | None = None, less: int = 0) -> types.ModuleType:
     """Run a student's file as a module; or the reference.
 
     Args:
         earlier: what it can import from earlier lessons; the reference's, unless given.
-        definitions_only: run nothing but its imports, constants, functions and classes.
+        less: see `run_module`.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
@@ -70,18 +71,19 @@ def load_module(
         source = importing_exercises(source.decode("utf-8")).encode("utf-8")
     if earlier is None:
         earlier = names_defined_by(sources_of_earlier(path.stem))
-    return run_module(source, path, earlier, definitions_only)
+    return run_module(source, path, earlier, less)
 
 
 def run_module(
-    source: bytes, path: Path, earlier: Earlier | None = None, definitions_only: bool = False
+    source: bytes, path: Path, earlier: Earlier | None = None, less: int = 0
 ) -> types.ModuleType:
     """Run the text of a student's file as a module; `path` says what to call it.
 
     Args:
         earlier: what it can import from earlier lessons.
-        definitions_only: run nothing but its imports, constants, functions and classes; that is
-            what is done, too, where anything else fails.
+        less: 0 to run all of it, and if anything outside of its imports, constants, functions and
+            classes fails, those alone; `DEFINITIONS` to run those at once; `LEAST` to leave out
+            constants that call anything, too.
 
     Raises:
         Wrong: in one sentence, why it cannot be run.
@@ -101,8 +103,8 @@ def run_module(
     module.__file__ = str(path)
     given, left_out = dict(module.__dict__), ""
     with importable(earlier or {}), settings_restored():
-        if definitions_only:
-            if not _define(source, code, path, module):
+        if less:
+            if not _define(source, code, path, module, less):
                 raise Wrong(f"{shown} defines nothing")
         else:
             try:
@@ -143,7 +145,13 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
         raise Wrong(f"{shown} {why}\n  {place}") from error
 
 
-def _define(source: bytes, code: types.CodeType, path: Path, module: types.ModuleType) -> bool:
+def _define(
+    source: bytes,
+    code: types.CodeType,
+    path: Path,
+    module: types.ModuleType,
+    less: int = DEFINITIONS,
+) -> bool:
     """Run what a file defines, a statement at a time, and nothing else.
 
     A constant that fails is not there; a function or class that fails raises why when it is called.
@@ -154,6 +162,8 @@ def _define(source: bytes, code: types.CodeType, path: Path, module: types.Modul
     flags = code.co_flags & __future__.annotations.compiler_flag
     worked = set()
     for node in filter(_is_definition, ast.parse(source).body):
+        if less == LEAST and isinstance(node, ast.Assign | ast.AnnAssign) and _calls(node):
+            continue
         part = compile(ast.Module([node], []), str(path), "exec", flags, dont_inherit=True)
         is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
         try:
@@ -166,6 +176,10 @@ def _define(source: bytes, code: types.CodeType, path: Path, module: types.Modul
             if is_named:
                 module.__dict__[node.name] = _failing(wrong.__cause__ or wrong)
     return True in worked
+
+
+def _calls(node: ast.stmt) -> bool:
+    return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
 def _is_definition(node: ast.stmt) -> bool:
@@ -221,7 +235,13 @@ class _Missing(types.ModuleType):
             raise AttributeError(name)
         return _Missing(self.__name__)
 
-    def __call__(self, *_: object, **__: object) -> None:
+    def __getitem__(self, _: object) -> "_Missing":  # as in an annotation
+        return self
+
+    def __mro_entries__(self, _: object) -> tuple[type, ...]:
+        return self()
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
         library = self.__name__.partition(".")[0]
         raise ModuleNotFoundError(f"{library} is not there, and no exercise needs it", name=library)
 
@@ -296,6 +316,8 @@ _NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
 _OTHER_FILES = {
     b"pk\3\4": "a zip: unpack it",
     b"\x1f\x8b": "a gzip archive: unpack it",
+    b"version https://git-lfs": "a pointer of Git LFS: run `git lfs pull`",
+    b"{\\rtf": "a text of a word processor: save it as plain text",
     b"<!doctype": "a web page: download the file itself",
     b"<html": "a web page: download the file itself",
     b"{": "a notebook: copy your code out of its cells",

@@ -1,5 +1,6 @@
 """Run graded tests on a module: `run(module, cases) -> LessonResult`."""
 
+import contextlib
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from course.testing.earlier import Earlier
 from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
-from course.testing.loading import LEFT_OUT, load_module
+from course.testing.loading import DEFINITIONS, LEAST, LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 from course.testing.source import lines_of_definitions, todo_lines_once_started
@@ -63,13 +64,12 @@ def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType
             f"{short_path(path)} did not finish its import in {SECONDS_PER_TEST} s; "
             f"is there a loop outside of a function?\n  {location(error, path)}"
         )
-    try:
-        with time_limit(SECONDS_PER_TEST):
-            module = load_module(path, earlier, definitions_only=True)
-    except (TimeIsUp, Wrong):
-        raise Wrong(left_out) from None
-    module.__dict__[LEFT_OUT] = left_out
-    return module
+    for less in (DEFINITIONS, LEAST):
+        with contextlib.suppress(TimeIsUp, Wrong), time_limit(SECONDS_PER_TEST):
+            module = load_module(path, earlier, less)
+            module.__dict__[LEFT_OUT] = left_out
+            return module
+    raise Wrong(left_out)
 
 
 @dataclass(frozen=True)

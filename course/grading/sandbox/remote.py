@@ -26,6 +26,7 @@ from course.grading.sandbox.wire import (
 )
 from course.testing.clock import TimeIsUp
 from course.testing.executor import Ref
+from course.testing.loading import DEFINITIONS, LEAST
 from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 from course.testing.source import sources_of_earlier
 
@@ -64,6 +65,7 @@ class RemoteModule:
         self._source = source
         self._name = name
         self.left_out = ""
+        self._less = 0
         self._earlier = sources_of_earlier(Path(name).stem)
         self._end = math.inf
         self._bytes_left = MAX_BYTES
@@ -82,23 +84,26 @@ class RemoteModule:
             WorkerLost.
         """
         try:
-            said = self._load(definitions_only=bool(self.left_out))
+            said = self._load()
             if said:
+                self._less = DEFINITIONS
                 first, _, where = said.partition("\n")
                 line = re.search(r"\.py:(\d+): ", where)
-                self.left_out = quoted(first) + (f"\nline {line[1]}" if line else "")
+                place = f"\nline {line[1]}" if line else ""
+                self.left_out = f"{self._name}: {quoted(first)}{place}"
         except Wrong as wrong:
-            if self.left_out:
+            self.left_out = self.left_out or f"{self._name} {wrong}"
+            if self._less == LEAST:
                 raise Wrong(self.left_out) from None
             if not isinstance(wrong, Stopped):
                 raise
-            self.left_out = f"{self._name} {wrong}"
+            self._less += 1
             self.load()
 
-    def _load(self, definitions_only: bool) -> str:
+    def _load(self) -> str:
         self._worker = self._fork_server.spawn()
         self.clock.watch(self._worker[0])
-        step = ["load", [self._source, self._name, self._earlier, definitions_only]]
+        step = ["load", [self._source, self._name, self._earlier, self._less]]
         try:
             said = self.take([step], self.clock.now() + SECONDS_TO_LOAD)
         except TimeIsUp:

@@ -53,9 +53,7 @@ class _Session:
     def __init__(self) -> None:
         self.executor: Executor | None = None
 
-    def load(
-        self, source: bytes, name: str, sources: dict[str, str], definitions_only: bool
-    ) -> str:
+    def load(self, source: bytes, name: str, sources: dict[str, str], less: int) -> str:
         """Run the text of a module, whose lines error messages can then show.
 
         Args:
@@ -69,7 +67,7 @@ class _Session:
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-        module = run_module(source, path, earlier, definitions_only)
+        module = run_module(source, path, earlier, less)
         self.executor = Executor(module)
         return module.__dict__[LEFT_OUT][:MAX_MESSAGE]
 

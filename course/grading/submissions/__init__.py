@@ -75,6 +75,8 @@ from course.grading.submissions.owners import (
 )
 from course.grading.submissions.reading import Reading
 
+CLONES = "All folders are clones"
+"""How a note begins that asks nobody to do anything."""
 MAX_NOTES = 20
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
 """Of the archive of a class."""
@@ -141,8 +143,8 @@ class SubmittedClass:
             )
         if self.prefix:
             notes.append(
-                f"All folders are clones called {shown(self.prefix)}…, as GitHub Classroom makes "
-                "them: what follows is taken for the student's name."
+                f"{CLONES} called {shown(self.prefix)}…, as GitHub Classroom makes them: what "
+                "follows is taken for the student's name."
             )
         return notes
 
@@ -248,7 +250,7 @@ def _read(
             try:
                 modules[stem] = chosen.read()
                 if _is_not_utf_8(modules[stem]):
-                    reading.note(chosen.path, "is not saved as UTF-8, so Python can't import it")
+                    reading.note(chosen.path, "is not saved as UTF-8: choose that encoding")
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 refused[stem] = reason(error)
@@ -266,7 +268,7 @@ def _read(
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
-        note_code_in_notebook(stem, files, modules.get(stem, b""), reading)
+        note_code_in_notebook(stem, files, modules.get(stem), reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(

@@ -88,10 +88,13 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
         )
 
     work = [file for file in placed if may_count(file)]
-    if not work:  # rope_v2.py, Rope_final.py
-        work = [file for file in placed if original_name(name_of(file.path)).endswith(".py")]
+    if all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
+        sources = [file for file in placed if original_name(name_of(file.path)).endswith(".py")]
+        others = [file for file in sources if file not in work]  # rope_v2.py, Rope_final.py
+        work = [file for file in others[:MAX_COMPARED] if _defines(file, stem)] or work or others
     if 1 < len(work) <= MAX_COMPARED:
         work = [file for file in work if not _is_same(file, stub_of(stem))] or work
+        work = [file for file in work if _defines(file, stem)] or work
     if len(work) <= 1:  # as nearly always
         return next(iter(work), None)
     best = max(reversed(work), key=rank)
@@ -118,10 +121,22 @@ def _in_order(name: str) -> list:
     >>> sorted(["attempt 10", "attempt 9", "work (1).zip", "work.zip"], key=_in_order)
     ['attempt 9', 'attempt 10', 'work.zip', 'work (1).zip']
     """
+    name = _DATE.sub(_as_number, name)
     stem = without_ending(name.replace("LATE_", "").lower()).removesuffix(".py")
     parts = re.split("([0-9]+)", stem)
     parts[1::2] = [(len(digits), digits) for part in parts[1::2] for digits in [part.lstrip("0")]]
     return parts
+
+
+_DATE = re.compile(r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4}) (\d{1,2}):?(\d\d) ([AP])M")
+"""As Brightspace writes the time of an attempt: Nov 28, 2026 1159 PM."""
+
+
+def _as_number(date: re.Match) -> str:
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    month = months.index(date[1]) if date[1] in months else 0
+    hour = int(date[4]) % 12 + 12 * (date[6] == "P")
+    return f"{date[3]}{month:02}{int(date[2]):02}{hour:02}{date[5]}"
 
 
 def choose_notebook(name: str, files: list[File]) -> File | None:
@@ -138,10 +153,16 @@ def choose_notebook(name: str, files: list[File]) -> File | None:
     )
 
 
-def note_code_in_notebook(stem: str, files: list[File], module: bytes, reading: Reading) -> None:
+def note_code_in_notebook(
+    stem: str, files: list[File], module: bytes | None, reading: Reading
+) -> None:
     """Note exercises that are to do in a module, and defined in a cell of the lesson's notebook."""
     lesson = find_lesson(stem)
-    names = [one.name for one in lesson.exercises if f'"TODO {stem}.{one.name}"'.encode() in module]
+    names = [
+        one.name
+        for one in lesson.exercises
+        if module is None or f'"TODO {stem}.{one.name}"'.encode() in module
+    ]
     chosen = choose_notebook(lesson.notebook.stem, files) if names else None
     if chosen is None or chosen.error:
         return
@@ -202,6 +223,15 @@ def _why_it_counts(stem: str, chosen: File, other: File) -> str:
     if len(other.path) == 1 or not is_like_it or _is_same(other, stub_of(stem)):
         return "counts"
     return "is newer" if _is_newer(chosen, other) else "counts, and it isn't known which is newer"
+
+
+def _defines(file: File, stem: str) -> bool:
+    """Tell whether a file defines any exercise of a lesson, or could not be read."""
+    names = "|".join(one.name for one in find_lesson(stem).exercises)
+    try:
+        return re.search(rf"\b(def|class)\s+({names})\b".encode(), file.read()) is not None
+    except Exception:  # see `reason`
+        return True
 
 
 def _is_same(file: File, module: bytes) -> bool:

@@ -215,9 +215,21 @@ def test_code_in_a_notebook_is_noted_where_the_module_has_none(tmp_path):
     assert read_one(write(tmp_path / "bob", files | clone)).notes == ()
 
 
+def test_a_copy_without_an_exercise_counts_less_than_a_file_with_one(tmp_path):
+    """As nbconvert makes of a notebook; and a stub counts less than work under another name."""
+    work = "def rotate_half(x): return x\n"
+    for name in ("5_rope.py", "rope (1).py"):
+        folder = write(tmp_path / name / "ann", {"rope.py": work, name: "print('notes')\n"})
+        os.utime(folder / "rope.py", (0, 0))
+        assert read_one(folder).modules == {"rope": work.encode()}
+    stub = stub_of("rope").decode()
+    ann = write(tmp_path / "ann", {"rope.py": stub, "rope_v2.py": work})
+    assert read_one(ann).modules == {"rope": work.encode()}
+
+
 def test_two_attempts_on_brightspace_are_of_one_student(tmp_path):
-    for attempt, hour in ((9, 1156), (10, 105)):
-        folder = f"4711-{attempt} - Jane van-Doe - Nov 28, 2026 {hour} PM"
+    for attempt, when in ((9, "Nov 30, 2026 1107 AM"), (10, "Dec 1, 2026 1204 AM")):
+        folder = f"4711-90 - Jane van-Doe - {when}"
         write(tmp_path, {f"{folder}/rope.py": f"attempt {attempt}"})
     write(tmp_path, {"4712-1 - Bob - 28 nov. 2026 13 05 - rope.py": "b"})
     found = read(tmp_path)

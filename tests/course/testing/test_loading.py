@@ -8,6 +8,7 @@ from classes import needs_sandbox
 from course.core.syllabus import find_lesson
 from course.grading.judge.judge import Judge
 from course.grading.judge.unit import Unit
+from course.grading.sandbox import remote
 from course.testing.case import collect
 from course.testing.run import open_module, run
 
@@ -50,13 +51,15 @@ def test_what_fails_outside_of_definitions_costs_nothing(code, why, tmp_path):
 
 @pytest.mark.slow
 @needs_sandbox
-def test_nor_does_it_in_class():
+def test_nor_does_it_in_class(monkeypatch):
     """Threads cannot be noticed at home, before Python 3.12; nor can an end in C."""
     in_class_alone = {
         "a thread": ("import threading\nthreading.Thread(target=print).start()", "thread"),
         "a crash": ("import ctypes\nctypes.string_at(0)", "cannot be imported: the code crashed"),
         "no end": ("while True: pass", "did not finish importing"),
+        "a constant without end": ("x = sum(iter(int, 1))", "did not finish importing"),
     }
+    monkeypatch.setattr(remote, "SECONDS_TO_LOAD", 5)
     with Judge() as judge:
         for what, (code, why) in (COSTS_NOTHING | in_class_alone).items():
             unit = Unit("ann", "lookup", f"{SOLUTION}\n{code}\n".encode())
