@@ -29,18 +29,19 @@ class Borrowed(Wrong):
 
 
 @contextlib.contextmanager
-def guarded(who: str) -> Iterator[None]:
+def guarded(who: str, loaded: str = "") -> Iterator[None]:
     """Keep the process alive, and the solutions closed, while a student's code runs.
 
     Args:
         who: what runs, as messages call it.
+        loaded: the file that is loaded, if one is.
 
     Raises:
         Wrong: the code tried to end the process, or loaded the solutions.
     """
     _watch_files()
     n_modules = len(sys.modules)
-    _watched.append(who)
+    _watched.append((who, os.path.realpath(loaded)))
     leave, process = os._exit, os.getpid()
 
     def stay(status: int) -> None:
@@ -60,8 +61,8 @@ def guarded(who: str) -> Iterator[None]:
             raise Borrowed(_BORROWS.format(who=who, place=""))
 
 
-_watched: list[str] = []
-"""Whose code is running, the innermost last."""
+_watched: list[tuple[str, str]] = []
+"""Whose code is running, the innermost last, and the file that is loaded."""
 
 
 student_files: set[str] = set()
@@ -84,8 +85,8 @@ def _watch_files() -> None:
         if event == "open":
             if not isinstance(args[0], str | bytes):
                 return
-            who, path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
-            if path.startswith(places) and path != os.path.realpath(root() / who):
+            (who, loaded), path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
+            if (path + os.sep).startswith(places) and path != loaded:
                 raise Borrowed(_BORROWS.format(who=who, place=""))
             if _is_missed(path, *args[1:3]) and _is_of_student():
                 raise FileNotFoundError(errno.ENOENT, NO_FILES, args[0])
@@ -107,8 +108,9 @@ NO_FILES = "No such file where it is graded"
 
 _REFUSED = {
     *("_thread.start_new_thread", "os.chmod", "os.exec", "os.fork", "os.forkpty", "os.kill"),
-    *("os.link", "os.mkdir", "os.posix_spawn", "os.remove", "os.rename", "os.rmdir", "os.symlink"),
-    *("os.system", "os.truncate", "os.utime", "signal.pthread_kill", "subprocess.Popen"),
+    *("os.killpg", "os.link", "os.listdir", "os.mkdir", "os.posix_spawn", "os.remove"),
+    *("os.rename", "os.rmdir", "os.scandir", "os.symlink", "os.system", "os.truncate", "os.utime"),
+    *("signal.pthread_kill", "sqlite3.connect", "subprocess.Popen"),
 }
 """Events that Python reports: https://docs.python.org/3/library/audit_events.html."""
 
@@ -121,7 +123,9 @@ def _writes(mode: str | None, flags: int) -> bool:
 
 def _is_missed(path: str, mode: str | None, flags: int) -> bool:
     """Return whether a file beside the course's code would not be there where that is graded."""
-    if _writes(mode, flags) or not os.path.isfile(path) or path.endswith((".py", ".pyc")):
+    if _writes(mode, flags) or not os.path.isfile(path):
+        return False
+    if path.endswith(".pyc") or path in map(os.path.realpath, student_files):
         return False
     here = path.startswith(os.path.realpath(root()) + os.sep)
     return here and not path.startswith(os.path.realpath(sys.prefix))

@@ -134,7 +134,7 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
     """Say in one sentence why a file, or a part of it, cannot be run."""
     shown = short_path(path)
     try:
-        with guarded(shown):
+        with guarded(shown, str(path)):
             yield
     except (Wrong, TimeIsUp, KeyboardInterrupt):
         raise
@@ -210,7 +210,8 @@ def _execute(code: types.CodeType, module: types.ModuleType) -> None:
             try:
                 return exec(code, module.__dict__)
             except ModuleNotFoundError as error:
-                if not error.name or error.name in names or DID_YOU in message_of(error):
+                is_there = not error.name or error.name in names or error.name in sys.modules
+                if is_there or DID_YOU in message_of(error):
                     raise failed or error from None
                 failed = failed or error
                 names[error.name] = sys.modules[error.name] = _Missing(error.name)

@@ -118,8 +118,11 @@ class Judge:
     def _questions(self, unit: Unit) -> tuple[Question, ...]:
         """Return questions about a module; none if its code gives what nobody can ask about."""
         opened: list[RemoteModule] = []
+        begun = time.monotonic()
 
         def start(text: bytes) -> RemoteExecutor:
+            if time.monotonic() - begun > SECONDS_PER_EXERCISE:
+                raise Stopped("its questions take too long")
             for one in opened:
                 one.end()  # if it is asked again, there will be another worker
             opened.append(RemoteModule(self.fork_server, text, f"exercises/{unit.lesson}.py"))

@@ -88,7 +88,7 @@ class RemoteModule:
             if said:
                 self._less = DEFINITIONS
                 first, _, where = said.partition("\n")
-                line = re.search(r"\.py:(\d+): ", where)
+                line = re.search(r"\.py:([0-9]{1,6}): ", where)
                 place = f"\nline {line[1]}" if line else ""
                 self.left_out = f"{self._name}: {quoted(first)}{place}"
         except Wrong as wrong:
@@ -115,7 +115,11 @@ class RemoteModule:
             said = str(error)
             what = "The file" if said.startswith(self._name) else self._name
             raise Wrong(f"{what} was not loaded; {quoted(said)}") from None
-        return _text(said)
+        try:
+            return _text(said)
+        except WireError:
+            self.end()
+            raise Stopped(_UNREADABLE) from None
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.

@@ -202,7 +202,7 @@ def _members_of_tar(
     for info in opened:
         if info.isdir():
             yield Member(f"{info.name}/")
-        elif not info.isreg():
+        elif not info.isreg() or info.issparse():  # of holes a small file can have terabytes
             yield Member(info.name, trouble="is a link or a device, and was not read")
         elif info.size > MAX_TAR_MEMBER:
             yield Member(info.name, trouble=f"is larger than {MAX_TAR_MEMBER >> 20} MB")

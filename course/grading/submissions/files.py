@@ -15,7 +15,7 @@ from typing import BinaryIO
 from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
 from course.grading.submissions.archives import ENCRYPTED, Member
-from course.grading.submissions.file_names import MAX_DEPTH, is_hidden
+from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import OtherArchive, Unreadable
 
@@ -117,6 +117,10 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
         if not path or any(map(is_hidden, path)):
             continue
         trouble = member.trouble
+        if any(
+            len(part) > 20 * MAX_LENGTH for part in path
+        ):  # to take such names apart takes seconds
+            path, trouble = tuple(part[:MAX_LENGTH] for part in path), "has too long a name"
         if name.startswith("/") or ".." in path or path[0].endswith(":"):
             trouble = "has a name that leads out of its archive, and was not read"
         elif name.endswith("/"):
@@ -203,7 +207,7 @@ def _open_below(folder: Path, path: tuple[str, ...], own_names: Callable[[], Cou
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
                     raise Unreadable(NO_FILE) from None
-                raise
+                raise _with_mode(error, part, handle) from None
             opened.callback(os.close, handle)
         return open_regular(path[-1], own_names, handle)
 
@@ -248,6 +252,10 @@ def open_regular(
         file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
     except PermissionError as error:
         raise _with_mode(error, path, folder) from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR):  # it has just become one
+            raise Unreadable(NO_FILE) from None
+        raise
     status = os.fstat(file.fileno())
     is_regular = stat.S_ISREG(status.st_mode)
     if is_regular and (

@@ -103,13 +103,24 @@ def students_of(names: Sources, prefix: str = "") -> list[Student]:
     return sorted(distinct, key=lambda student: student.name)
 
 
+_FEW = 5
+"""So many clones may begin alike by chance, or because some students wish it."""
+
+
 def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
     """Return what all names of a class's clones begin with, up to a hyphen; or nothing.
 
-    GitHub Classroom calls each of them by the assignment and the login: rope-jane, rope-bob.
+    GitHub Classroom calls each of them by the assignment and the login: rope-jane, rope-bob, in a
+    folder rope-submissions.
     """
-    clones = [name for name, kind in names.items() if kind == "folder" and source.is_clone(name)]
-    if len(clones) < 2 or len(clones) < len(names):
+    folders = [name for name, kind in names.items() if kind == "folder"]
+    clones = [name for name in folders if source.is_clone(name)]
+    if not clones or len(clones) < len(folders):
+        return ""
+    told = source.path.name.removesuffix("submissions")
+    if told.endswith("-") and all(name.startswith(told) for name in clones):
+        return told
+    if len(clones) < _FEW:
         return ""
     pairs = zip(min(clones), max(clones), strict=False)
     common = "".join(one for one, other in takewhile(lambda pair: pair[0] == pair[1], pairs))
