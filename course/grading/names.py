@@ -72,11 +72,15 @@ def is_deceptive(name: str) -> bool:
 
     >>> is_deceptive("J\u0430ne"), is_deceptive("Jane\ufe0f"), is_deceptive("Zoë 李")
     (True, True, False)
+    >>> is_deceptive("\uff4aane"), is_deceptive("bi\u217c\u217c")  # other forms of j and l
+    (True, True)
     """
+    letters = [c for c in name if c.isalnum() and not c.isascii()]
     words = [_scripts(word) for word in re.split(r"[\W\d_]+", name)]
     return (
         _INVISIBLE.search(name) is not None
         or not name.isprintable()
+        or any(unicodedata.normalize("NFKC", letter).isascii() for letter in letters)
         or len(_CONFUSABLE & set().union(*words)) > 1
         or any(len(scripts) > 1 for scripts in words)
     )
