@@ -508,7 +508,12 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder, is_one_zip):
         **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "cleo", "fay")},
         **{f"{name}/5_rope/5_rope.ipynb": f"{name}'s" for name in ("ann", "bob")},
     }
-    for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "work it is: rope.py", "'x_(y)'"):
+    for noted in (
+        "dan: dan_127_705_work.zip",
+        "eve: rope.py is larger",
+        "work it is: rope.py",
+        "'x_(y)'",
+    ):
         assert noted in said
 
 
