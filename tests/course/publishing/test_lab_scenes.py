@@ -505,7 +505,7 @@ def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
 def test_under_a_mask_the_order_shows(opened):
     page = opened("permutation")
     words = examples()["words"]
-    page.get_by_role("button", name="Swap dog and man under the mask").click()
+    page.get_by_role("button", name="Under the mask, swapping dog and man").click()
     page.wait_for_function("!document.querySelector('course-lab').gliding")
     sentence = seen(page)
     home, now = (
