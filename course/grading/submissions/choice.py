@@ -88,9 +88,10 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
         )
 
     work = [file for file in placed if may_count(file)]
-    if all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
-        sources = [file for file in placed if original_name(name_of(file.path)).endswith(".py")]
-        others = [file for file in sources if file not in work]  # rope_v2.py, Rope_final.py
+    taken = {file.path for file in work}
+    others = [file for file in placed if file.path not in taken]  # rope_v2.py, Rope_final.py
+    others = [file for file in others if original_name(name_of(file.path)).endswith(".py")]
+    if others and all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
         work = [file for file in others[:MAX_COMPARED] if _defines(file, stem)] or work or others
     if 1 < len(work) <= MAX_COMPARED:
         work = [file for file in work if not _is_same(file, stub_of(stem))] or work

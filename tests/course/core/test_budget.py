@@ -13,7 +13,7 @@ BUDGETS = {
     "course/core": 915,
     "course/data": 1_313,
     "course/experiments": 2_584,
-    "course/grading": 8_789,
+    "course/grading": 8_790,
     "course/mistakes": 2_623,
     "course/publishing": 5_292,
     "course/student": 3_197,
