@@ -4,7 +4,7 @@ import ast
 import re
 from functools import cache
 
-from course.core.syllabus import find_lesson
+from course.core.syllabus import Lesson, find_lesson
 
 _BLOCK = re.compile(
     r"^(?P<indent> *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION\n", re.MULTILINE | re.DOTALL
@@ -50,3 +50,11 @@ def stub_of(stem: str) -> bytes:
     """Return the module of a lesson as it is given out."""
     solution = find_lesson(stem).solution
     return stub_from(solution, stem).encode("utf-8")
+
+
+def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
+    """Return the exercises of a lesson that are still to do in the text of a module."""
+    text = source.decode("utf-8", errors="replace")
+    return set(
+        re.findall(rf"""^ *raise NotImplementedError\("TODO {lesson.stem}\.(\w+)"\)""", text, re.M)
+    )

@@ -55,9 +55,6 @@ tried once for many diagnoses."""
 _FOR_ONE = 0.6
 """The share of the time in which one mistake is looked for, of the lesson or of a family."""
 
-_SECONDS_OF_ALL_TESTS = 0.3
-"""When all tests of an exercise take longer, no mistake of a family is tried on all of them."""
-
 _SAMPLE = 3
 """How many of the failing tests decide which mistakes may explain a part, and pairs the whole."""
 

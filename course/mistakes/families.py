@@ -188,11 +188,13 @@ def _swapped(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 # --- results ------------------------------------------------------------------------------------
 
 _SHAPE = "Print the shape of your result next to the one in the docstring."
-_DTYPE = "Which dtype does your result have, and which should it have?"
 _GRADIENT = "What do detach(), .data, .item() and no_grad do to a gradient?"
 
 _FORMS = {
-    "returns whole numbers.": (_DTYPE, ["one.long()", "one.int()", "one.round()"]),
+    "returns whole numbers.": (
+        "Which dtype does your result have, and which should it have?",
+        ["one.long()", "one.int()", "one.round()"],
+    ),
     "has an axis too many in its result.": (
         _SHAPE,
         ["one.unsqueeze(0)", "one.unsqueeze(-1)", "one.unsqueeze(1)"],

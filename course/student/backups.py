@@ -10,10 +10,9 @@ from pathlib import Path
 from course import root
 from course.core.console import typed
 from course.core.files import write_atomically, write_bytes_atomically
-from course.core.stubs import stub_of
+from course.core.stubs import stub_of, stubs_in
 from course.core.syllabus import Exercise, find_lesson, lessons
 from course.publishing.building.build import modules_and_notebooks
-from course.student.progress import stubs_in
 from course.testing.messages.wording import counted
 
 

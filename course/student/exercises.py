@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course.core.stubs import stubs_in
 from course.core.syllabus import Lesson, find_lesson
-from course.student.progress import PASSED, status_of_all, stubs_in
+from course.student.progress import PASSED, status_of_all
 from course.testing.loading import LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.run import load_in_time

@@ -7,7 +7,6 @@ a check restores the progress, and hints start from the first.
 import ast
 import hashlib
 import json
-import re
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,6 +18,7 @@ import click
 from course import root
 from course.core import answers
 from course.core.files import write_atomically
+from course.core.stubs import stubs_in
 from course.core.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
 from course.testing.result import LessonResult
 from course.testing.source import definitions, names_reached
@@ -117,14 +117,6 @@ def remember(results: Iterable[LessonResult]) -> None:
                 is_new = True
     if is_new:
         save("progress", progress)
-
-
-def stubs_in(source: bytes, lesson: Lesson) -> set[str]:
-    """Return the exercises of a lesson that are still to do in the text of a module."""
-    text = source.decode("utf-8", errors="replace")
-    return set(
-        re.findall(rf"""^ *raise NotImplementedError\("TODO {lesson.stem}\.(\w+)"\)""", text, re.M)
-    )
 
 
 def _source(lesson: Lesson) -> bytes:

@@ -123,12 +123,11 @@ def _writes(mode: str | None, flags: int) -> bool:
 
 def _is_missed(path: str, mode: str | None, flags: int) -> bool:
     """Return whether a file beside the course's code would not be there where that is graded."""
-    if _writes(mode, flags) or not os.path.isfile(path):
+    here, installed = (os.path.realpath(one) + os.sep for one in (root(), sys.prefix))
+    if not path.startswith(here) or path.startswith(installed) or _writes(mode, flags):
         return False
-    if path.endswith(".pyc") or path in map(os.path.realpath, student_files):
-        return False
-    here = path.startswith(os.path.realpath(root()) + os.sep)
-    return here and not path.startswith(os.path.realpath(sys.prefix))
+    is_code = path.endswith(".pyc") or path in map(os.path.realpath, student_files)
+    return not is_code and os.path.isfile(path)
 
 
 def _is_of_student() -> bool:

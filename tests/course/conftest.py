@@ -2,7 +2,6 @@
 
 import gc
 import importlib.util
-import math
 import os
 import re
 import shutil
@@ -173,12 +172,6 @@ def built(_built_once, tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr("course.ROOT", tmp_path)
     monkeypatch.setattr(figures, "pictures", _drawn_once)
     return tmp_path
-
-
-@pytest.fixture
-def unhurried(monkeypatch) -> None:
-    """Mistakes of families are tried on all tests of an exercise, however slow the machine is."""
-    monkeypatch.setattr("course.mistakes.diagnosis._SECONDS_OF_ALL_TESTS", math.inf)
 
 
 @pytest.fixture(scope="session")

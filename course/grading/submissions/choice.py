@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 from course.core.copies import original_name
-from course.core.stubs import stub_of
+from course.core.stubs import stub_of, stubs_in
 from course.core.syllabus import find_lesson
 from course.grading.names import shown
 from course.grading.submissions.archives import without_ending
@@ -159,11 +159,8 @@ def note_code_in_notebook(
 ) -> None:
     """Note exercises that are to do in a module, and defined in a cell of the lesson's notebook."""
     lesson = find_lesson(stem)
-    names = [
-        one.name
-        for one in lesson.exercises
-        if module is None or f'"TODO {stem}.{one.name}"'.encode() in module
-    ]
+    to_do = None if module is None else stubs_in(module, lesson)
+    names = [one.name for one in lesson.exercises if to_do is None or one.name in to_do]
     chosen = choose_notebook(lesson.notebook.stem, files) if names else None
     if chosen is None or chosen.error:
         return

@@ -117,9 +117,8 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
         if not path or any(map(is_hidden, path)):
             continue
         trouble = member.trouble
-        if any(
-            len(part) > 20 * MAX_LENGTH for part in path
-        ):  # to take such names apart takes seconds
+        # to take longer names apart would take seconds
+        if any(len(part) > 20 * MAX_LENGTH for part in path):
             path, trouble = tuple(part[:MAX_LENGTH] for part in path), "has too long a name"
         if name.startswith("/") or ".." in path or path[0].endswith(":"):
             trouble = "has a name that leads out of its archive, and was not read"

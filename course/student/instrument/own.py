@@ -14,13 +14,14 @@ import torch
 
 from course.core import answers
 from course.core.files import write_atomically
+from course.core.stubs import stubs_in
 from course.core.syllabus import Lesson, Status, find_lesson
 from course.mistakes.diagnosis import diagnoser
 from course.publishing.figures.words import listing
 from course.publishing.lab.trained import committed, unpacked
 from course.student.exercises import reference_exercises, written_exercises
 from course.student.instrument.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
-from course.student.progress import load, save, stubs_in
+from course.student.progress import load, save
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
 from course.testing import run as testing

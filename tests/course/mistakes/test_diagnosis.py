@@ -30,8 +30,6 @@ from course.testing.executor import Executor
 from course.testing.loading import load_module
 from course.testing.outcomes import StudentError
 
-pytestmark = pytest.mark.usefixtures("unhurried")
-
 
 @pytest.fixture(scope="module")
 def cases():

@@ -21,8 +21,6 @@ from course.testing.executor import Executor
 from course.testing.loading import run_module
 from course.testing.outcomes import StudentError
 
-pytestmark = pytest.mark.usefixtures("unhurried")
-
 
 @pytest.fixture(scope="module")
 def cases():

@@ -18,8 +18,6 @@ from course.testing.examine import Examination
 from course.testing.executor import Executor
 from course.testing.telling import telling_difference
 
-pytestmark = pytest.mark.usefixtures("unhurried")
-
 
 class Table:
     def __init__(self):
