@@ -119,7 +119,7 @@ class LessonResult:
             return ""
         why, _, place = self.left_out.partition("\n")
         line = f" ({' '.join(place.split())})" if place else ""
-        return f"{why}{line}. So only what it defines was loaded; that costs no points"
+        return f"{why}{line}. So only what it defines was loaded, and is graded"
 
     @property
     def points(self) -> int:
