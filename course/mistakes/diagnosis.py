@@ -48,7 +48,7 @@ from course.testing.run import Diagnose, Diagnosis
 SECONDS, AT_LEAST = 0.6, 0.1
 """How long the processor looks for the mistakes in one lesson, and at least in one exercise."""
 
-PATIENTLY = 600.0, 0.3
+PATIENTLY = 600.0, 1.0
 """The seconds in all, and for two mistakes at once, when a class is graded: there each mistake is
 tried once for many diagnoses."""
 
@@ -63,6 +63,9 @@ _FIRST_TO_PASS = 2
 
 _FOR_COMMON = 0.05
 """How much earlier a mistake is tried if many make it, in likeness."""
+
+_SECONDS_OF_A_TEST = 2.0
+"""How long a known mistake may take in one test; what is right takes a twentieth of a second."""
 
 _MAX_PAIRS = 300
 """How many pairs of one exercise are kept: there are up to 50,000, of 20 kB each."""
@@ -95,7 +98,7 @@ class KnownMistake:
         for one in self._cases if in_order else [case]:
             if one not in self._findings:
                 with warnings.catch_warnings(action="ignore"), briefly():  # not the student's
-                    found = self.examination.attempt(one)
+                    found = self.examination.attempt(_in_brief(one))
                 self._findings[one] = _without_tensors(found)
             if one == case:
                 break
@@ -114,7 +117,7 @@ class KnownMistake:
         trace = _OnlyAs(seen.trace)
         try:
             with warnings.catch_warnings(action="ignore"), briefly():
-                self.examination.attempt(seen.case, trace=trace)
+                self.examination.attempt(_in_brief(seen.case), trace=trace)
         except _Another:
             self._others[seen.case] = len(trace), trace.another
             return False
@@ -164,6 +167,11 @@ class _OnlyAs(list):
             self.another = value
             raise _Another
         super().append(value)
+
+
+def _in_brief(case: Case) -> Case:
+    """Return a test that is given up soon: what takes so long is not what the student wrote."""
+    return replace(case, seconds=min(case.seconds, _SECONDS_OF_A_TEST))
 
 
 def _without_tensors(found: Finding) -> Finding:
@@ -353,7 +361,7 @@ def diagnose(
     enough = most and most >= len(wrong) / 2
     best = _preferred(best)
     named = _named(best, explained[best[0]], another=True) if enough else None
-    return named or _explained_error(findings) or _short_sighted(findings, wrong)
+    return named or _short_sighted(findings, wrong) or _explained_error(findings)
 
 
 def _one_of_two(
@@ -406,6 +414,8 @@ def _first_of_two(
         for half in (one, other)
         if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
     ]
+    if not likely and len(wrong) >= _MANY:
+        likely = [half for half in (one, other) if not half.passes(seen.case for seen in wrong)]
     if not likely:  # by chance, two together give what a third one does
         return None
     explained = {half: _explained(half, wrong, must_pass) for half in likely}

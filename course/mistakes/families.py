@@ -169,22 +169,6 @@ def _ignored(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 )
 
 
-def _swapped(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
-    """Two arguments of one type taken for one another."""
-    for function in definition.functions:
-        start = next((one for one in function.body if not _refuses(one)), function.body[0])
-        if "super()" in definition.source(start):
-            start = function.body[function.body.index(start) + 1]
-        parameters = definition.parameters(function)
-        for (one, kind, _), (other, kind_of_other, _) in itertools.combinations(parameters, 2):
-            if kind == kind_of_other and kind:
-                yield (
-                    f"takes `{one}` for `{other}` and `{other}` for `{one}`.",
-                    f"Where do you use `{one}`, and where `{other}`?",
-                    definition.inserted(f"{one}, {other} = {other}, {one}", start),
-                )
-
-
 # --- results ------------------------------------------------------------------------------------
 
 _SHAPE = "Print the shape of your result next to the one in the docstring."
@@ -604,7 +588,6 @@ _FAMILIES: list[Family] = [
     _values,
     _left_out,
     _keywords,
-    _swapped,
     _counting,
     _arithmetic,
 ]

@@ -22,7 +22,7 @@ from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
 
-_LONG_ENOUGH = 600.0, 20.0
+_LONG_ENOUGH = 600.0, 5.0
 """Seconds of the processor, in all and for pairs: how fast a machine is should decide nothing."""
 
 

@@ -529,17 +529,6 @@ def test_two_mistakes_that_together_look_like_a_third_are_not_blamed(diagnosis_o
     assert told is None or "by C" not in told.says
 
 
-def test_half_a_pair_that_alone_fails_nothing_is_not_blamed(diagnosis_of):
-    """Two factors in each other's place give the same product; the sum is what is wrong."""
-    told = diagnosis_of(
-        "lookup",
-        "one_hot_bytes",
-        "def one_hot_bytes(vocab_size, batch_size, seq_len, bytes_per_element=4):\n"
-        "    return vocab_size * batch_size * (seq_len + bytes_per_element)\n",
-    )
-    assert told is not None and "adds" in told.says
-
-
 def test_no_check_is_blamed_for_an_error_of_pytorch(diagnosis_of):
     """A length is asked for, and positions are given: no id is refused or accepted wrongly."""
     told = diagnosis_of(
