@@ -205,5 +205,7 @@ def quiz(name: str, answers: bool) -> None:
     if not answers:
         command = typed(f"course quiz {name} --answers")
         click.echo(
-            f"Answer each in a sentence, then compare: {command}" if asked else "No question."
+            f"Answer each in a sentence (lists stand for tensors), then compare: {command}"
+            if asked
+            else "No question."
         )

@@ -81,7 +81,8 @@ def _about(
         for text, _ in texts:
             if len(found) < 2:
                 found.add(_difference({case: right[case] for case in order}, text, lent, start))
-        if len(found) == 1 and (difference := found.pop()):
+        difference = found.pop() if len(found) == 1 else None
+        if difference and not _is_told(texts[0][1], difference[1]):
             said.add(one.says)
             yield Question(name, f"{texts[0][1]}\n\n{difference[0]}", difference[1])
     for typed, result, is_whole in itertools.chain(*right.values()):
@@ -89,7 +90,10 @@ def _about(
             yield Question(name, f"What is `{typed}`, and why?", f"{show(result)}.")
 
 
-# --- the edit ---------------------------------------------------------------------------------
+def _is_told(asks: str, answer: str) -> bool:
+    """Return whether a number of the answer stands in the lines or the sentence of a question."""
+    numbers = re.findall(r"\d+", answer.partition(";")[0])
+    return any(len(one) > 1 and re.search(rf"(?<!\d){one}(?!\d)", asks) for one in numbers)
 
 
 def _replaced(source: bytes, mistake: Mistake) -> tuple[bytes, str] | None:
@@ -166,9 +170,6 @@ def _found(
             yield tokens[at].start(), tokens[at + len(old) - 1].end(), called
 
 
-# --- what it changes --------------------------------------------------------------------------
-
-
 def _calls(examination: Examination, case: Case, lent: tuple[str, ...]) -> list[tuple]:
     """Return the calls of a test: as typed, or "", the result, and if what is typed decides it."""
     examination.attempt(case, lent)
@@ -181,7 +182,7 @@ def _calls(examination: Examination, case: Case, lent: tuple[str, ...]) -> list[
             made[f"{call.name}(...)"] = call
         is_own = call.name.removesuffix("(...)") == case.exercise and not call.raised
         typed = show_call(call, maker) if is_own else ""
-        fits = len(typed) <= _LONGEST and "\n" not in typed
+        fits = len(typed) <= _LONGEST and not re.search("[\n<]", typed)
         calls.append((typed if fits else "", call.result, is_whole))
     return calls
 
@@ -189,6 +190,11 @@ def _calls(examination: Examination, case: Case, lent: tuple[str, ...]) -> list[
 def _is_shown(value: Any) -> bool:
     is_tensor = isinstance(value, torch.Tensor)
     return is_shown_whole(value) if is_tensor else isinstance(value, int | float | str | None)
+
+
+def _is_floating(value: Any) -> bool:
+    is_tensor = isinstance(value, torch.Tensor)
+    return value.is_floating_point() if is_tensor else isinstance(value, float)
 
 
 def _difference(right: dict, edited: bytes, lent: tuple, start: Open) -> tuple[str, str] | None:
@@ -209,28 +215,38 @@ def _difference(right: dict, edited: bytes, lent: tuple, start: Open) -> tuple[s
 def _compared(typed: str, now: Any, is_whole: bool, then: Any) -> tuple[str, str] | None:
     """Return a question about a call that has a result now and another then, and its answer."""
     if isinstance(now, list | tuple) and isinstance(then, list | tuple):
+        has_floats = any(map(_is_floating, now))  # what is sorted by them may tie
         pairs = enumerate(zip(now, then, strict=False))
-        each = (_compared(f"{typed}[{n}]", a, is_whole, b) for n, (a, b) in pairs)
+        each = (
+            _compared(f"{typed}[{n}]", a, is_whole, b)
+            for n, (a, b) in pairs
+            if _is_floating(a) or not has_floats
+        )
         return next(filter(None, each), None)
     if not all(isinstance(one, int | float | torch.Tensor) for one in (now, then)):
         return None
-    now, then = torch.as_tensor(now), torch.as_tensor(then)
+    now, then = map(torch.as_tensor, (now, then))
     if now.shape != then.shape:
-        answer = f"{tuple(then.shape)}; now it is {tuple(now.shape)}."
+        if len({*now.shape}) < now.ndim or len({*then.shape}) < then.ndim:
+            return None  # of axes that are equally long nobody can tell which is which
+        answer = f"{tuple(then.shape)}; as it is, {tuple(now.shape)}."
         return f"What would be the shape of `{typed}`?", answer
-    if not (is_whole and is_shown_whole(now) and then.isfinite().all()):
+    is_an_input = then.numel() > 1 and show(then) in typed
+    if is_an_input or not (is_whole and is_shown_whole(now) and then.isfinite().all()):
         return None
     both = torch.stack((now.double().flatten(), then.double().flatten()))
     change = (both[1] - both[0]) / both[0].abs().clamp(min=0.1)
     if not (change.abs() > _NOTICED).any():
         return None
     if now.numel() <= 8 and (both * 2 % 1 == 0).all() and both.abs().max() <= _LARGEST:
-        return f"What would be `{typed}`?", f"{show(then)}; now it is {show(now)}."
+        return f"What would be `{typed}`?", f"{show(then)}; as it is, {show(now)}."
     draw, by = random.Random(typed), change.abs().tolist()
-    is_new = 0.0 not in by or draw.random() < 0.75
+    is_new = 0.0 not in by or draw.random() < 0.6
     at = draw.choice([n for n in range(len(by)) if (by[n] > _NOTICED if is_new else by[n] == 0)])
     place = "".join(f"[{int(n)}]" for n in torch.unravel_index(torch.tensor(at), now.shape))
     kind = "Larger" if change[at] > 0 else "Smaller" if change[at] < 0 else "The same"
-    asks = f"Now `{typed}` is {show(now)}. Would {f'its entry {place}' if place else 'it'}"
+    asks = f"As it is, `{typed}` gives {show(now)}. With the change, would"
+    asks += f" {f'the entry {place}' if place else 'that'} be larger, smaller or the same?"
+    asks += " (-2 is smaller than -1.)" if both[:, at].min() < 0 else ""
     was, becomes = (show(float(one)) for one in both[:, at])
-    return f"{asks} be larger, smaller or the same?", f"{kind}: {becomes}; now it is {was}."
+    return asks, f"{kind}: {becomes}; as it is, {was}."

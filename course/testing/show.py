@@ -73,6 +73,7 @@ def show_number(number: float) -> str:
     >>> show_number(0.84147), show_number(3.0), show_number(1e-6), show_number(10000.0)
     ('0.8415', '3', '1e-06', '10000')
     """
+    number += 0.0  # no sign for zero
     return f"{number:.4g}" if abs(number) < 1000 else f"{number:g}"
 
 

@@ -58,6 +58,7 @@ from course.grading.submissions.files import (
     place,
 )
 from course.grading.submissions.limits import (
+    NeedsInstructor,
     OtherArchive,
     OverLimit,
     SubmissionLimits,
@@ -254,17 +255,15 @@ def _read(
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 refused[stem] = reason(error)
-                if is_of_this_machine(error):
+                if _may_be_mended(error):
                     unread[stem] = f"{_could_not_read(chosen.path, error)}."
                 if isinstance(error, Forbidden):
                     forbidden[stem] = error.mode
         holding = [one for one in closed if is_archive(one[0][-1]) or _may_hold(*one, stem)]
         if stem not in modules and stem not in unread and holding:
             path, error = holding[0]
-            if isinstance(error, OtherArchive):
-                unread[stem] = f"{place(path)} {error}."
-            else:
-                unread[stem] = f"{_could_not_read(path, error)}, which may contain {stem}.py."
+            may_hold = "" if isinstance(error, Unreadable) else f", which may contain {stem}.py"
+            unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
         note_others(stem, similar, chosen, modules.get(stem), reading)
@@ -316,7 +315,7 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
 
 def _may_be_mended(error: Exception) -> bool:
     """Tell whether the instructor can make readable what could not be read."""
-    return is_of_this_machine(error) or isinstance(error, OtherArchive)
+    return is_of_this_machine(error) or isinstance(error, NeedsInstructor)
 
 
 def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
@@ -325,6 +324,8 @@ def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:
+    if isinstance(error, Unreadable):
+        return f"{place(path)} {error}"
     return f"The grader could not read {place(path)} ({error.strerror})"
 
 

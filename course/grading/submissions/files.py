@@ -17,7 +17,7 @@ from course.grading.names import shown
 from course.grading.submissions.archives import ENCRYPTED, Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.hard_links import names_within
-from course.grading.submissions.limits import OtherArchive, Unreadable
+from course.grading.submissions.limits import NeedsInstructor, OtherArchive, Unreadable
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
@@ -241,7 +241,8 @@ def open_regular(
         folder: the descriptor of an open folder that the path starts from.
 
     Raises:
-        Unreadable: it is no regular file, or it has further names, which may be another student's.
+        Unreadable: it is no regular file.
+        NeedsInstructor: it has further names, which may be another student's.
         Forbidden: the grader may not read it.
         OSError: it cannot be read.
     """
@@ -262,7 +263,8 @@ def open_regular(
     ):
         return file
     file.close()
-    raise Unreadable(_ANOTHERS if is_regular else NO_FILE)
+    # who made the other name is not known: one student alone can't make another's file count 0
+    raise NeedsInstructor(_ANOTHERS) if is_regular else Unreadable(NO_FILE)
 
 
 def place(path: tuple[str, ...]) -> str:

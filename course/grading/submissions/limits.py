@@ -23,8 +23,12 @@ class OverLimit(Unreadable):
     """A reason not to read any further what may hold every lesson."""
 
 
-class OtherArchive(Unreadable):
-    """What may hold every lesson, and cannot be opened as it is: the instructor can change that."""
+class NeedsInstructor(Unreadable):
+    """What cannot be read as it is, and is nobody's zero: the instructor can change that."""
+
+
+class OtherArchive(NeedsInstructor):
+    """What may hold every lesson."""
 
 
 class SubmissionLimits:

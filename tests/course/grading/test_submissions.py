@@ -1014,14 +1014,15 @@ def test_a_linked_submitted_folder_is_not_entered(tmp_path, secret):
 
 
 def test_hard_links_are_not_read(tmp_path, secret):
-    write(tmp_path / "class", {"ann/x": "", "bob/rope.py": "b"})
+    """Nor do they cost anything: who made the link may not be who handed the file in."""
+    write(tmp_path / "class", {"ann/x": "", "bob/rope.py": "b", "eve/x": ""})
     os.link(secret / "rope.py", tmp_path / "class" / "ann" / "rope.py")
+    os.link(tmp_path / "class" / "bob" / "rope.py", tmp_path / "class" / "eve" / "rope.py")
     found = read(tmp_path / "class")
-    assert found["ann"].modules == {}
-    assert "rope.py" in notes(found["ann"])
-    assert not found["ann"].unread  # so it earns nothing: nobody escapes a 0 in that way
-    assert {*found["ann"].refused} == {"rope"}
-    assert found["bob"].modules == {"rope": b"b"}
+    for name in ("ann", "bob", "eve"):
+        assert found[name].modules == {}
+        assert "rope.py" in notes(found[name])
+        assert "only a copy of it would be read" in found[name].unread["rope"]
 
 
 def test_hard_links_within_the_students_own_folder_are_read(tmp_path):

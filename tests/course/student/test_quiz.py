@@ -70,6 +70,20 @@ def test_the_same_code_is_asked_the_same_and_other_code_something_else(cases):
     assert asked(cases, MINE.replace("left", "a"), *names) != first
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stem", "name"), [("rope", "interleaved_to_half"), ("sinusoidal", "inverse_frequencies")]
+)
+def test_no_answer_stands_in_its_question(stem, name):
+    """Neither as a number, such as that of a limit, nor as the argument that comes back."""
+    cases = collect([find_lesson(stem).tests])
+    for n in range(8):
+        for one in asked(cases, f"{solution_of(stem)}# {n}\n", name):
+            then, (lines, _, question) = one.answer.partition(";")[0], one.asks.rpartition("\n\n")
+            assert "[" not in then or then not in question
+            assert not set(re.findall(r"\d\d+", then)) & set(re.findall(r"\d\d+", lines))
+
+
 def test_where_the_lines_are_other_ones_the_sentence_is_asked_about(cases):
     assert ROLLED != MINE
     found = asked(cases, ROLLED, "rotate_half")
