@@ -19,7 +19,9 @@ from course.student import notebook_server
 
 def course(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "course", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=cwd)
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=200
+    )
 
 
 def earned(*names: str) -> str:
@@ -203,6 +205,14 @@ def test_a_missing_dataset_fails_the_check_only_if_it_was_named(tmp_path):
 def test_a_check_works_from_any_folder(tmp_path):
     result = course("check", "5", "--", "--solutions", "-k", "ntk_base", cwd=tmp_path)
     assert earned("ntk_base") in result.stdout
+
+
+def test_a_check_ends_though_a_thread_of_the_file_does_not(tmp_path):
+    endless = "import threading, time\nthreading.Thread(target=time.sleep, args=(1e6,)).start()\n"
+    (tmp_path / "rope.py").write_text(endless, encoding="utf-8")
+    result = course("check", "rope", "--", "--modules", str(tmp_path), "-k", "ntk_base")
+    assert result.returncode == 1
+    assert "has no ntk_base" in result.stdout
 
 
 def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
