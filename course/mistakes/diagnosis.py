@@ -632,7 +632,8 @@ def _pairs(
                 _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
             )
             n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            against = n_disturbed + n_odd + n_families - best.count(_AGREES)
+            n_called = sum(bool(half.mistake.family) for half in (one, other))
+            against = n_disturbed + n_odd + n_families + n_called - best.count(_AGREES)
             order[one, other] = against - 2 * (alike[one] + alike[other]), -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)

@@ -294,6 +294,7 @@ def _why_not_imported(error: BaseException, path: Path) -> str:
 _PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 _NEWER = {
     r"(async )?(def|class) \w+\[|type \w+(\[.*\])? = ": (3, 12),
+    r""".*\bf(["'])((?!\1)[^{])*\{((?!\1)[^}])*\1((?!\1).)*\1[^}]*\}.*\1""": (3, 12),
     r"except\*? [\w.]+(, [\w.]+)+:": (3, 14),
 }
 """What a line looks like that an older Python refuses, and where it came from."""

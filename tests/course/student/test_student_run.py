@@ -369,6 +369,7 @@ FILES = {
     "gzip": (b"\x1f\x8b\x08\0rope", "a gzip archive"),
     "web page": ("<!DOCTYPE html>\n<html lang='en'>", "a web page"),
     "3.12": ("def first[T](x: list[T]) -> T: return x[0]\n", "3.12" if OLD else "to do"),
+    "quotes": ('def told(x): return f"{x["a"]}"\n', "3.12" if OLD else "to do"),
     "3.14": (
         "try:\n    pass\nexcept ValueError, TypeError:\n    pass\n",
         "3.14" if OLD else "to do",
