@@ -209,10 +209,8 @@ def quiz(name: str, answers: bool) -> None:
     for number, one in enumerate(asked, start=1):
         answer = f"\n\nAnswer: {one.answer}" if answers else ""
         click.echo(f"{number}. {one.asks}{answer}\n")
-    if not answers:
+    if not asked:
+        click.echo("There is nothing to ask about it that fits into a line.")
+    elif not answers:
         command = typed(f"course quiz {name} --answers")
-        click.echo(
-            f"Answer each in a sentence (lists stand for tensors), then compare: {command}"
-            if asked
-            else "No question."
-        )
+        click.echo(f"Answer each in a sentence (lists stand for tensors), then compare: {command}")

@@ -519,6 +519,8 @@ def _is_telling(seen: Finding) -> bool:
 
 def _short_sighted(findings: Sequence[Finding], wrong: Sequence[Finding]) -> Diagnosis | None:
     """Return that the code is right for small inputs alone, if that is so."""
+    if any(isinstance(one.failure, StudentError) and _by_hand(one.failure) for one in wrong):
+        return None  # the student's own refusal says more
     says = outgrown(findings)
     look = "What in your code is made for one size: a window, a limit, a fixed number?"
     return Diagnosis(says, look, tuple(one.case.name for one in wrong)) if says else None

@@ -30,7 +30,7 @@ from course.testing.source import definitions
 
 N_QUESTIONS, _MOST_TRIED, _MOST_CASES, _SECONDS = 3, 25, 8, 2
 """Of mistakes and tests of an exercise; how long a test of an edited module may take."""
-_LONGEST, _LARGEST, _NOTICED = 70, 1000, 0.02
+_LONGEST, _LARGEST, _NOTICED = 120, 1000, 0.02
 """Letters of a call; a number to be computed; by how much another one changes, per unit."""
 
 Open = Callable[[bytes], Executor]
