@@ -251,7 +251,8 @@ def handout(folder: Path, show: str) -> None:
 
     All commands for students, the tests and the notebooks work in it, and your changes come along.
     What gives answers away is packed into one file, course/answers.zip, so reading or searching
-    shows no answer. That's a curtain, not a lock. Run it again to renew FOLDER.
+    shows no solution. That's a curtain, not a lock: the graded tests stay readable, too, and
+    compute some answers in their own way. Run it again to renew FOLDER.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
 """The files that give answers away; in a handout for students one packed file holds them.
 
-That is a curtain and not a lock: reading or searching shows no answer, and people who unpack
+That is a curtain and not a lock: reading or searching shows no solution, and people who unpack
 the file know what it is.
 """
 

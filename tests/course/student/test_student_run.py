@@ -394,6 +394,12 @@ def test_what_is_odd_about_a_file_is_one_sentence(run, golden, case):
     golden("files that cannot be tested", {case: "\n\n".join(said)})
 
 
+def test_the_readme_shows_what_is_printed(run):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```\n(-+ rotate_half: .*?)```", readme, re.DOTALL)[1]
+    assert shown in run(SOLUTION.replace("(-x2, x1)", "(x2, -x1)"), *TWO).text
+
+
 _ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
 BODIES = {
     "prints": (f"print('x is', args[0].shape)\n    {_ROTATE}", "print"),
