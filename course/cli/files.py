@@ -139,7 +139,9 @@ def reset(name: str | None, only_list: bool, restore: str | None) -> None:
             return
         if restore is not None:
             copy, files = _copy_to_restore(restore)
-            kept, done = backups.restore(copy, files), f"{copy} has been restored"
+            kept = backups.restore(copy, files)
+            named = [path.name for path in files] or backups.contents(copy)
+            done = f"{copy} has been restored: {', '.join(named)}"
         elif exercise := _one_exercise(name):
             kept, done = backups.reset_exercise(exercise), f"{name} is back to its original state"
         else:

@@ -19,7 +19,7 @@ _LEFT_OUT = {"CONTRIBUTING.md", "course/mistakes/README.md"}
 _NOT_IN_README = (
     r"^## For contributors\n.*?(?=^## )",
     r"^You need this second command .*?^```sh\n.*?^```\n\n",
-    r"^(solutions|benchmarks)/[^\n]*\n",
+    r"^(solutions|benchmarks|tests/course)/[^\n]*\n",
 )
 """What is about other files than those."""
 

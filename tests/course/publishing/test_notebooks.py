@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from course import ROOT
 from course.core.stubs import stub_from
 from course.core.syllabus import find_lesson, lessons
 from course.publishing import figures
@@ -186,6 +187,15 @@ def test_what_is_wrong_or_borrowed_behind_a_name_is_told(tmp_path, displayed, go
     assert "your own rotate_half" in wrong
     assert both.startswith("RotaryEmbedding") and "rope_tables" in both and both.endswith(wrong)
     golden("banners of a notebook", {"one is wrong": wrong, "another is borrowed": both})
+
+
+def test_the_example_for_a_notebook_of_your_own_runs():
+    text = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    statements, _, last = code.strip().rpartition("\n")
+    names = {}
+    exec(statements, names)
+    assert "table" in eval(last, names).alt
 
 
 def test_what_is_borrowed_serves_what_is_yours(module):
