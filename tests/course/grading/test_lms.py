@@ -131,6 +131,7 @@ C, D = ("rope=RoPE (90121)",), ("rope=Assignment: RoPE (Real)",)
 AT_50, AT_100 = (f"{HALF * most:.2f}".rstrip("0").rstrip(".") for most in (50, 100))
 HALF_OF_ALL = f"{HALF * ROPE.points:g}"
 GERMAN_HALF = AT_50.replace(".", ",")
+FRENCH_HALF = f'"{GERMAN_HALF}"' if "," in GERMAN_HALF else GERMAN_HALF
 CASES = {
     "Canvas": Case("canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), columns=C),
     "Canvas, numbers before": Case(
@@ -184,7 +185,7 @@ CASES = {
         "latin-1",
     ),
     "Moodle in French": Case(
-        "moodle", FRENCH, '"50,00"', ("", '"12,50"', ""), (f'"{GERMAN_HALF}"', '"50"')
+        "moodle", FRENCH, '"50,00"', ("", '"12,50"', ""), (FRENCH_HALF, '"50"')
     ),
     "Moodle in Japanese": Case("moodle", JAPANESE, "50.00", ("", "", ""), (AT_50, "50")),
     "Moodle's gradebook": Case(
