@@ -140,7 +140,7 @@ def reset(name: str | None, only_list: bool, restore: str | None) -> None:
         if restore is not None:
             copy, files = _copy_to_restore(restore)
             kept = backups.restore(copy, files)
-            named = [path.name for path in files] or backups.contents(copy)
+            named = [path.name for path in files or backups.kept()[copy]]
             done = f"{copy} has been restored: {', '.join(named)}"
         elif exercise := _one_exercise(name):
             kept, done = backups.reset_exercise(exercise), f"{name} is back to its original state"

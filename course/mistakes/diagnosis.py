@@ -409,13 +409,10 @@ def _first_of_two(
 
     That is the one that explains more by itself, or else the one that an earlier test refuses.
     """
-    likely = [
-        half
-        for half in (one, other)
-        if half.passes(must_pass) and not half.passes(seen.case for seen in wrong)
-    ]
+    at_fault = [half for half in (one, other) if not half.passes(seen.case for seen in wrong)]
+    likely = [half for half in at_fault if half.passes(must_pass)]
     if not likely and len(wrong) >= _MANY:
-        likely = [half for half in (one, other) if not half.passes(seen.case for seen in wrong)]
+        likely = at_fault
     if not likely:  # by chance, two together give what a third one does
         return None
     explained = {half: _explained(half, wrong, must_pass) for half in likely}
@@ -634,8 +631,8 @@ def _pairs(
                 _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
             )
             n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            n_called = sum(bool(half.mistake.family) for half in (one, other))
-            against = n_disturbed + n_odd + n_families + n_called - best.count(_AGREES)
+            n_not_own = sum(bool(half.mistake.family) for half in (one, other))
+            against = n_disturbed + n_odd + n_families + n_not_own - best.count(_AGREES)
             order[one, other] = against - 2 * (alike[one] + alike[other]), -sum(best)
     pairs = sorted(order, key=order.get)
     return itertools.takewhile(lambda _: in_time(), pairs)

@@ -91,7 +91,7 @@ def _about(
 
 
 def _is_told(asks: str, answer: str) -> bool:
-    """Return whether a number of the answer stands in the lines or the sentence of a question."""
+    """Return whether a number of the answer is in the lines or the sentence of a question."""
     numbers = re.findall(r"\d+", answer.partition(";")[0])
     return any(len(one) > 1 and re.search(rf"(?<!\d){one}(?!\d)", asks) for one in numbers)
 

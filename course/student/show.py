@@ -81,12 +81,12 @@ def _commas(line: str, depth: int) -> Iterator[tuple[int, int]]:
 def not_yet(exercise: Exercise) -> str:
     """Return why its solution is not shown, and what to do instead."""
     name = name_for_check(exercise)
-    give_up = "\nYour instructor's copy shows no solution before that."
+    otherwise = "\nYour instructor's copy shows no solution before that."
     if answers.shown() == "always":
-        give_up = f"\n  or     {typed(f'course show {name} --i-give-up')}"
+        otherwise = f"\n  or     {typed(f'course show {name} --i-give-up')}"
     return (
         f"{exercise.name} hasn't passed yet, and reading the solution would spoil the puzzle.\n"
         f"  hint   {typed(f'course hint {exercise.name}')}\n"
         f"  check  {typed(f'course check {name}')}"
-        f"{give_up}"
+        f"{otherwise}"
     )

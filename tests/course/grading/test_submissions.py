@@ -1020,7 +1020,7 @@ def test_hard_links_are_not_read(tmp_path, secret):
     os.link(tmp_path / "class" / "bob" / "rope.py", tmp_path / "class" / "eve" / "rope.py")
     found = read(tmp_path / "class")
     for name in ("ann", "bob", "eve"):
-        assert found[name].modules == {}
+        assert found[name].modules == {} and {*found[name].refused} == {"rope"}
         assert "rope.py" in notes(found[name])
         assert "only a copy of it would be read" in found[name].unread["rope"]
 
