@@ -63,7 +63,7 @@ def test_mistakes_are_refused_and_named_and_alternatives_accepted(lesson):
     unnamed = [verdict.place for verdict in refused if not verdict.says]
     assert len(unnamed) <= 0.01 * len(refused), unnamed
 
-    verdicts = list(try_pairs(lesson.stem, per_exercise=3))
+    verdicts = list(try_pairs(lesson.stem, per_exercise=5))
     assert [one.place for one in verdicts if not one.failed] == []
     unnamed = [one.place for one in verdicts if not one.says]
     assert len(unnamed) <= 0.05 * len(verdicts), unnamed
