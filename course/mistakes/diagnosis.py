@@ -139,15 +139,24 @@ class KnownMistake:
         """Return whether it passes these tests."""
         return all(self.finding(case).status == Status.PASSED for case in cases)
 
-    def explains(self, seen: Finding) -> bool:
-        """Return whether it fails a test just as the student's code did."""
+    def explains(self, seen: Finding, exactly: bool = False) -> bool:
+        """Return whether it fails a test just as the student's code did.
+
+        Args:
+            exactly: up to rounding, even if the test leaves more room, as for one GELU or another.
+        """
         found = self.finding(seen.case)
+        if found.status != Status.WRONG:
+            return False
         if self.mistake.family and _dtypes(found.trace) != _dtypes(seen.trace):
             return False
+        if same_values(found.trace, seen.trace) and found.text == _compared_text(seen):
+            return True
         # what a test compares may lie closer together: pairs in another order are the same, sorted
-        return found.status == Status.WRONG and (
-            (same_values(found.trace, seen.trace) and found.text == _compared_text(seen))
-            or bool(seen.mismatches and same_values(found.mismatches, seen.mismatches))
+        both = zip(found.mismatches, seen.mismatches, strict=False)
+        return any(
+            same_values(its, others, 0.0 if exactly else tolerance)
+            for (its, _), (others, tolerance) in both
         )
 
 
@@ -311,7 +320,8 @@ def diagnose(
     def alone(agree: Iterable[KnownMistake]) -> list[KnownMistake]:
         """Return those of these that explain all failing tests, each by itself."""
         whole = [one for one in agree if all(map(one.explains, wrong)) and one.passes(must_pass)]
-        return _preferred(whole)
+        exact = [one for one in whole if all(one.explains(seen, exactly=True) for seen in wrong)]
+        return _preferred(exact or whole)
 
     evidence: dict[KnownMistake, list[int]] = {}
     alike: dict[KnownMistake, float] = {}
@@ -661,8 +671,12 @@ def _named(
     return Diagnosis(mistake.says, mistake.look, names, another)
 
 
-def same_values(a: Any, b: Any) -> bool:
-    """Compare up to rounding, the precision that floats are kept in, and the wording of errors."""
+def same_values(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+    """Compare up to rounding, the precision that floats are kept in, and the wording of errors.
+
+    Args:
+        tolerance: how far off floats may be, per unit, if that is more.
+    """
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         if a.shape != b.shape or a.is_floating_point() != b.is_floating_point():
             return False
@@ -672,15 +686,16 @@ def same_values(a: Any, b: Any) -> bool:
             return a.device == b.device
         if not a.is_floating_point():
             return torch.equal(_widened(a), _widened(b))
-        rounding = max(_ROUNDING.get(a.dtype, 1e-3), _ROUNDING.get(b.dtype, 1e-3))
+        rounding = max(_ROUNDING.get(a.dtype, 1e-3), _ROUNDING.get(b.dtype, 1e-3), tolerance)
         # a sum of numbers around 1 is rounded at each step, however small it is
         near = {"rtol": rounding, "atol": rounding / (10 if rounding == 1e-3 else 2)}
         return torch.allclose(a.double(), b.double(), **near, equal_nan=True)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(same_values, a, b))
+        both = zip(a, b, strict=False)
+        return len(a) == len(b) and all(same_values(*one, tolerance) for one in both)
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() == b.keys():
-            return all(same_values(a[key], b[key]) for key in a)
+            return all(same_values(a[key], b[key], tolerance) for key in a)
         free = isinstance(a, Names) and isinstance(b, Names)
         return free and _anonymous(a) == _anonymous(b)
     if type(a) in (int, float) and type(b) in (int, float):

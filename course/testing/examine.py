@@ -38,7 +38,7 @@ class Finding:
         failure: the exception behind it, if it did not pass.
         text: the message for the student: a sentence, then the details.
         trace: what came back through the door while the test ran, in order.
-        mismatches: the value that did not compare as it should, if one did not.
+        mismatches: the value that did not compare as it should, and within which tolerance.
         calls: the calls that it made, in order: the last ones, if there were many.
         seconds: how long it took.
         source: the text of the module.
@@ -49,7 +49,7 @@ class Finding:
     failure: Exception | None
     text: str
     trace: list[Any] = field(default_factory=list)
-    mismatches: list[Any] = field(default_factory=list)
+    mismatches: list[tuple[Any, float]] = field(default_factory=list)
     calls: list[Outline] = field(default_factory=list)
     seconds: float = 0.0
     source: bytes = b""
@@ -172,7 +172,8 @@ class Examination:
         executor = self._executor.fresh()
         door = Door(executor, expect.calls, trace)
         failure = self._failure(case, lent, executor, door)
-        mismatches = [excerpt(one) for one in expect.mismatches] if failure else []
+        refused = expect.mismatches if failure else []
+        mismatches = [(excerpt(one), tolerance) for one, tolerance in refused]
         outcome = _outcome(failure, case.exercise)
         calls = [one.outline for one in expect.calls[-_MOST_CALLS:]]
         seconds = time.perf_counter() - start

@@ -35,8 +35,8 @@ calls: list[Call] = []
 """The calls of the running test; the messages show the one that a value came from."""
 
 
-mismatches: list[Any] = []
-"""What did not compare as it should in the running test: at most one value."""
+mismatches: list[tuple[Any, float]] = []
+"""What did not compare as it should in the running test, at most one value, and its tolerance."""
 
 
 def last_call() -> Call | None:
@@ -155,7 +155,7 @@ def _number(value: Any) -> int | float | None:
 
 
 def _wrong_kind(got: Any, sentence: str) -> Wrong:
-    mismatches.append(got)
+    mismatches.append((got, 0.0))
     return Wrong(message(sentence, _call_that_gave(got), f"got     {_show_with_type(got)}"))
 
 
@@ -303,7 +303,7 @@ def _compare(
     names, what = (what, " and ".join(what)) if isinstance(what, tuple) else ((), what)
 
     def wrong(sentence: str, *details: str) -> Wrong:
-        mismatches.append(whole_got)
+        mismatches.append((whole_got, tolerance or 0.0))
         if _is_brief:
             return Wrong(sentence)
         show_it = _show_with_type if show(whole_got) == show(whole_want) else show
