@@ -13,8 +13,10 @@ import inspect
 import os
 import re
 import sys
+import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -83,7 +85,7 @@ def _watch_files() -> None:
         if not _watched:
             return
         if event == "open":
-            if not isinstance(args[0], str | bytes):
+            if not isinstance(args[0], str | bytes | os.PathLike):
                 return
             (who, loaded), path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
             if (path + os.sep).startswith(places) and path != loaded:
@@ -98,6 +100,24 @@ def _watch_files() -> None:
             raise PermissionError(REFUSED)
 
     sys.addaudithook(refuse)
+    torch.save = _reported(torch.save, lambda _, f, *__, **___: ("open", f, "wb", 0))
+    torch.from_file = _reported(
+        torch.from_file, lambda filename, *_, **__: ("open", filename, "rb", 0)
+    )
+    if sys.version_info < (3, 12):
+        start = _reported(threading.Thread.start, lambda _: ("_thread.start_new_thread",))
+        threading.Thread.start = start
+
+
+def _reported(function: Callable, event: Callable[..., tuple]) -> Callable:
+    """Return a function that reports its calls: what happens in C++ is not reported by Python."""
+
+    @functools.wraps(function)
+    def reporting(*args: Any, **kwargs: Any) -> Any:
+        sys.audit(*event(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return reporting
 
 
 REFUSED = (

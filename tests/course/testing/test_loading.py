@@ -26,6 +26,8 @@ COSTS_NOTHING = {
     "a log": ("import logging\nlogging.FileHandler('x.log')", "change files"),
     "an array": ("import numpy as np\nnp.save('x.npy', np.ones(2))", "change files"),
     "a file of one's own": ("words = open('README.md').read()", "cannot open README.md"),
+    "tensors": ("torch.save(torch.ones(2), 'x.pt')", "change files"),
+    "a thread": ("import threading\nthreading.Thread(target=print).start()", "start threads"),
     "a program": ("import subprocess\nsubprocess.run(['ls'])", "run programs"),
     "a missing name": ("from torch import nonsense", "imports nonsense from torch"),
     "a helper that fails": ("def helper(x=unknown): ...", "NameError"),
@@ -52,9 +54,8 @@ def test_what_fails_outside_of_definitions_costs_nothing(code, why, tmp_path):
 @pytest.mark.slow
 @needs_sandbox
 def test_nor_does_it_in_class(monkeypatch):
-    """Threads cannot be noticed at home, before Python 3.12; nor can an end in C."""
+    """An end in C and a load without end are noticed there alone."""
     in_class_alone = {
-        "a thread": ("import threading\nthreading.Thread(target=print).start()", "thread"),
         "a crash": ("import ctypes\nctypes.string_at(0)", "cannot be imported: the code crashed"),
         "no end": ("while True: pass", "did not finish importing"),
         "a constant without end": ("x = sum(iter(int, 1))", "did not finish importing"),
