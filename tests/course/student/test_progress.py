@@ -59,56 +59,32 @@ def statuses() -> tuple[str, ...]:
     return tuple(status[name] for name in ("rotate_half", "apply_rope", "ntk_base"))
 
 
-def test_what_was_checked_is_remembered(rope):
-    assert statuses() == ("passed", "to do", "wrong")
+BEFORE = ("passed", "to do", "wrong")
+FIRST = ("not checked", "to do", "wrong")
+BOTH = ("not checked", "to do", "not checked")
+HELPER = "class Helper:\n    def forward(self, x):\n        return x"
+EDITS = {  # the text now, and the statuses
+    "nothing": (SOURCE, BEFORE),
+    "comments": (f"# mine\n\n{SOURCE}\n# more", BEFORE),
+    "an exercise": (SOURCE.replace("return helper(x)", "return None"), FIRST),
+    "its helper": (SOURCE.replace("return SIGN * x", "return x"), FIRST),
+    "a helper from elsewhere": (f"{SOURCE}\nfrom helpers import helper", FIRST),
+    "all of another module": (f"from helpers import *\n{SOURCE}", BOTH),
+    "a constant": (SOURCE.replace("SIGN = -1", "SIGN = 1"), BOTH),
+    "a class that nothing uses": (f"{HELPER}\n\n{SOURCE}", BEFORE),
+    "such a class at the end": (f"{SOURCE}\n\n{HELPER}", BEFORE),
+    "an import that nothing uses": (f"import math\n\n{SOURCE}", BEFORE),
+    "such a function at the end": (f"{SOURCE}\n\ndef more(): ...", BEFORE),
+    "everything is lost": ("", ("not checked",) * 3),
+    "something else is there": ("x = 1", ("not checked",) * 3),
+}
 
 
-def test_comments_and_layout_change_nothing(rope):
-    rope.write_text(f"# mine\n\n{SOURCE}\n# more", encoding="utf-8")
-    assert statuses() == ("passed", "to do", "wrong")
-
-
-def test_an_edited_exercise_is_not_checked_and_the_others_stay(rope):
-    rope.write_text(SOURCE.replace("return helper(x)", "return None"), encoding="utf-8")
-    assert statuses() == ("not checked", "to do", "wrong")
-
-
-def test_an_edited_helper_concerns_all(rope):
-    rope.write_text(SOURCE.replace("SIGN = -1", "SIGN = 1"), encoding="utf-8")
-    assert statuses() == ("not checked", "to do", "not checked")
-
-
-@pytest.mark.parametrize(
-    "unused",
-    [
-        "class Helper:\n    def forward(self, x):\n        return x",
-        "import math",
-        "def more(): ...",
-    ],
-)
-def test_a_helper_or_import_that_nothing_uses_costs_no_marks(rope, unused):
-    for source in (f"{unused}\n\n{SOURCE}", f"{SOURCE}\n\n{unused}\n"):
-        rope.write_text(source, encoding="utf-8")
-        assert statuses() == ("passed", "to do", "wrong")
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        ("return SIGN * x", "return x"),
-        ("import torch", "import torch\nfrom helpers import helper"),
-        ("import torch", "from helpers import *"),
-    ],
-)
-def test_a_helper_or_import_concerns_what_uses_it(rope, changed):
-    rope.write_text(SOURCE.replace(*changed), encoding="utf-8")
-    assert statuses()[0] == "not checked"
-
-
-@pytest.mark.parametrize("source", ["", "x = 1"])
-def test_a_lost_exercise_is_not_checked(rope, source):
-    rope.write_text(source, encoding="utf-8")
-    assert statuses() == ("not checked",) * 3
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_mark_is_forgotten_once_code_that_the_exercise_uses_is_edited(rope, edit):
+    text, expected = EDITS[edit]
+    rope.write_text(text, encoding="utf-8")
+    assert statuses() == expected
 
 
 def not_loaded() -> LessonResult:

@@ -3,18 +3,18 @@
 import contextlib
 import io
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from examining import cases_of, findings
+from points import line_of_points
 
 from course import ROOT
-from course.core.stubs import stub_from
+from course.core.stubs import solution_of, stub_from
 from course.core.syllabus import find_lesson
 from course.mistakes.variant import reference_text
-from course.testing.case import by_exercise, collect
 from course.testing.earlier import names_defined_by
 from course.testing.examine import Examination
 from course.testing.executor import Executor
@@ -39,20 +39,16 @@ def points_of(*passed: str) -> str:
 
 
 def points_without(*wrong: str) -> str:
-    """Return the line of points of one who passes all of rope but these exercises."""
-    worth = {exercise.name: exercise.points for exercise in find_lesson("rope").exercises}
-    total = sum(worth.values())
-    return f"5 rope: {total - sum(map(worth.get, wrong))} of {total} points"
+    return line_of_points("rope", *wrong)
 
 
 @dataclass
 class Run:
-    """The exit status and the printed text of one test run, the folder of the module, its text."""
+    """The exit status and the printed text of one test run, and the folder of the module."""
 
     status: int
     text: str
     folder: str
-    source: str | bytes | None
 
     @property
     def flat(self) -> str:
@@ -75,8 +71,9 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, few_to_search):
-    """Runs the graded tests of lesson 5 on a module with this text."""
+def run(tmp_path: Path, few_to_search, monkeypatch):
+    """Runs the graded tests of lesson 5 on a module with this text; two mistakes aren't tried."""
+    monkeypatch.setattr("course.mistakes.diagnosis._one_of_two", lambda *_: None)
 
     def run_on(source: str | bytes | None, *options: str) -> Run:
         if source is not None:
@@ -85,7 +82,7 @@ def run(tmp_path: Path, few_to_search):
         arguments = ["-p", "no:cacheprovider", "--modules", str(tmp_path), *options]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = pytest.main([str(ROOT / "tests" / "test_rope.py"), *arguments])
-        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/", source)
+        return Run(int(status), printed.getvalue(), f"{tmp_path.name}/")
 
     return run_on
 
@@ -157,15 +154,13 @@ class GroupedQueryAttention(GroupedQueryAttention):
     ],
 )
 def test_what_is_right_earns_its_points_over_a_wrong_part_and_says_so(stem, wrong, exercise, parts):
-    lesson = find_lesson(stem)
-    text = lesson.module("solutions").read_text(encoding="utf-8")
-    text = text.replace("from solutions.", "from exercises.") + wrong
+    text = solution_of(stem) + wrong
     text += "" if f"class {exercise}(" in wrong else reference_text(stem, exercise)
-    earlier = names_defined_by(sources_of_earlier(stem))
-    module = run_module(text.encode(), lesson.module(), earlier)
+    path = find_lesson(stem).module()
+    module = run_module(text.encode(), path, names_defined_by(sources_of_earlier(stem)))
     examination = Examination(Executor(module), text.encode())
-    cases = by_exercise(collect([lesson.tests]))[exercise]
-    (of_it,) = run_tests(Module(lesson.module(), examination, source=b" "), cases).exercises
+    tested = run_tests(Module(path, examination, source=b" "), cases_of(stem, exercise))
+    (of_it,) = tested.exercises
     assert of_it.status == "passed", of_it.first_wrong
     assert "with a correct" in of_it.remark and parts <= set(re.findall(r"\w+", of_it.remark))
 
@@ -182,34 +177,28 @@ def negative_sampling_loss(positive, negative):
 @pytest.mark.parametrize(("trainer", "right"), [("as it is", True), ("without zero_grad", False)])
 def test_all_tests_of_an_exercise_pass_in_the_same_company(trainer, right):
     """A wrong trainer passes some tests with a wrong loss, and the others with a right one."""
-    path = find_lesson("skipgram").module("solutions")
-    source = path.read_text(encoding="utf-8") + MEAN_OVER_ALL_LOGITS
+    source = solution_of("skipgram") + MEAN_OVER_ALL_LOGITS
     if not right:
         assert "optimizer.zero_grad()" in source
         source = source.replace("optimizer.zero_grad()", "pass")
-    module = run_module(source.encode(), ROOT / "exercises" / "skipgram.py")
-    examination = Examination(Executor(module), source.encode())
-    cases = [
-        one for one in collect([find_lesson("skipgram").tests]) if one.exercise == "train_skipgram"
-    ]
-    assert all(examination.run(case).status == "passed" for case in cases) == right
+    module = run_module(source.encode(), find_lesson("skipgram").module())
+    found = findings(module, cases_of("skipgram", "train_skipgram"), source)
+    assert all(one.status == "passed" for one in found) == right
 
 
 def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
     """But what is right may take its time."""
     monkeypatch.setattr("course.testing.examine.SECONDS_ONCE_WRONG", 0.1)
-    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "rotate_half"]
-    solution = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
-    outcomes = {}
-    for result in ("turned(x)", "x"):
+
+    def outcomes(result: str) -> list[str]:
         slow = f"def rotate_half(x):\n    time.sleep(0.06)\n    return {result}\n"
-        source = f"{solution}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}".encode()
-        module = run_module(source, ROOT / "exercises" / "rope.py")
-        examination = Examination(Executor(module), source)
-        outcomes[result] = [examination.run(case).status for case in cases]
-    assert set(outcomes["turned(x)"]) == {"passed"}
-    assert outcomes["x"][0] == "wrong"
-    assert outcomes["x"][-3:] == ["not run"] * 3
+        source = f"{SOLUTION}\n\nimport time\n\nturned = rotate_half\n\n\n{slow}"
+        module = run_module(source.encode(), ROOT / "exercises" / "rope.py")
+        return [one.status for one in findings(module, cases_of("rope", "rotate_half"), source)]
+
+    assert set(outcomes("turned(x)")) == {"passed"}
+    wrong = outcomes("x")
+    assert wrong[0] == "wrong" and wrong[-3:] == ["not run"] * 3
 
 
 @pytest.mark.parametrize(
@@ -222,7 +211,7 @@ def test_what_is_wrong_and_slow_is_not_waited_for(monkeypatch):
 )
 def test_an_endless_loop_is_not_waited_for_twice(monkeypatch, slow, tries):
     """Unless it is in an exercise that this one uses, and for which it is not to be blamed."""
-    cases = [one for one in collect([find_lesson("rope").tests]) if one.exercise == "apply_rope"]
+    cases = cases_of("rope", "apply_rope")
     right = load_module(find_lesson("rope").module("solutions"))
     assert Examination(Executor(right)).run(cases[0]).status == "passed"  # the first time is slow
     source = f"{SOLUTION}\n\n{slow}\n".encode()
@@ -334,16 +323,10 @@ def test_a_file_may_be_written_in_many_ways(run, source):
     assert points_without() in result.flat
 
 
-def test_a_library_that_is_missing_costs_what_uses_it_alone(run):
-    body = "from einops_x import rearrange\n\n\n"
-    result = run(body + with_body("rotate_half", "return rearrange(args[0], 'a -> b')"), *TWO)
-    assert "einops_x is not there, and no exercise needs it" in result.flat
-    assert points_of("ntk_base") in result.flat
-
-
 OLD = sys.version_info < (3, 12)
+TO_DO = 'raise NotImplementedError("TODO rope.ntk_base")'
 
-FILES = {
+FILES = {  # a file, what is said about it, and what earns its points nevertheless
     "missing": (None, "rope.py"),
     "binary": (b"\xff\xfe\x00", "UTF-8"),
     "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "UTF-8"),
@@ -381,29 +364,90 @@ FILES = {
         "which is not there; the standard library",
     ),
     "debugger": ("import bdb; raise bdb.BdbQuit", "calls a debugger"),
+    "answers from the solutions": (
+        f"from solutions.rope import *\n{SOLUTION}",
+        "solutions/, line 1",
+    ),
+    "an answer imported at run time": (
+        f"import importlib; importlib.import_module('solutions.rope')\n{SOLUTION}",
+        "solutions",
+    ),
+    "answers read as a file": (
+        f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n"
+        'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))',
+        "solutions/",
+    ),
+    "the course's own tools": (
+        f"from course.testing import expect\n{SOLUTION}",
+        "course.testing.expect, line 1",
+    ),
+    "another lesson": (
+        f"from exercises.lookup import lookup\n{SOLUTION}",
+        "exercises.lookup.lookup, line 1",
+    ),
+    "another lesson, by a dot": (f"from . import lookup\n{SOLUTION}", "exercises.lookup, line 1"),
+    "a missing library": (  # it costs what uses it alone
+        "from einops_x import rearrange\n\n\n"
+        + with_body("rotate_half", "return rearrange(args[0], 'a -> b')"),
+        "einops_x is not there, and no exercise needs it",
+        "ntk_base",
+    ),
+    "a deleted function": (
+        SOLUTION.replace("def rotate_half", "def rotated_half"),
+        "rope.py has no rotate_half",
+        "ntk_base",
+    ),
+    "results kept by identity": (
+        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half"),
+        "rotate_half: changed arguments",
+        "ntk_base",
+    ),
+    "a stub below finished code": (
+        stub_from(SOLUTION, "rope").replace(f"    {TO_DO}", f"    a_line = 1\n    {TO_DO}"),
+        "still to do: ",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_what_is_odd_about_a_file_is_one_sentence(run, golden, case):
-    source, fact = FILES[case]
+def test_what_is_odd_about_a_file_is_one_sentence(run, golden, monkeypatch, case):
+    for name in ("solutions", "solutions.rope"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    source, fact, *earned = FILES[case]
     result = run(source, *TWO)
     assert result.status == 1
-    assert fact in result.flat
+    assert fact in result.flat and points_of(*earned) in result.flat
     assert "Traceback" not in result.flat and "INTERNALERROR" not in result.text
     _dots, *said, _points, _summary = result.paragraphs
     golden("files that cannot be tested", {case: "\n\n".join(said)})
 
 
-def test_the_readme_shows_what_is_printed(run):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"```\n(-+ rotate_half: .*?)```", readme, re.DOTALL)[1]
-    assert shown in run(SOLUTION.replace("(-x2, x1)", "(x2, -x1)"), *TWO).text
-
-
-_ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
+ROTATE = "x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)"
 BODIES = {
-    "prints": (f"print('x is', args[0].shape)\n    {_ROTATE}", "print"),
+    "prints": (f"print('x is', args[0].shape)\n    {ROTATE}", "print"),
+    "hides what is above": ("return args[0]", "rotate_half on lines"),
+    "calls itself": (
+        "return other(*args)\n\n\ndef other(x):\n    return rotate_half(x)",
+        "return other(*args), where rotate_half and other",
+    ),
+    "equals everything": (
+        "class Yes:\n"
+        "        __eq__ = lambda *_: True\n"
+        "        __getattr__ = lambda self, name: self\n"
+        "    return Yes()",
+        "Yes",
+    ),
+    "a number that equals everything": (
+        "return type('Yes', (float,), {'__eq__': lambda *_: True})()",
+        "rotate_half",
+    ),
+    "a tensor that equals everything": (
+        "yes = classmethod(lambda *_, **__: torch.tensor(True))\n"
+        "    Yes = type('Yes', (torch.Tensor,), {'__torch_function__': yes})\n"
+        "    return torch.zeros(2).as_subclass(Yes)",
+        "rotate_half",
+    ),
+    "ends the process": ("import os; os._exit(3)", "called os._exit(3)"),
     "exits": ("import sys; sys.exit(0)", "sys.exit(0)"),
     "asks": ("input('? ')", "input(...)"),
     "debugs": ("import bdb; raise bdb.BdbQuit", "`course check rotate_half`"),
@@ -424,13 +468,19 @@ def test_what_an_exercise_does_is_one_sentence(run, golden, case):
     """And the run goes on: the next exercise earns its points."""
     body, fact = BODIES[case]
     result = run(with_body("rotate_half", body), *TWO)
-    is_right = body.endswith(_ROTATE)
+    is_right = body.endswith(ROTATE)
     assert result.status == (0 if is_right else 1)
     assert fact in result.flat
     assert "OSError" not in result.flat
     earned = ("rotate_half", "ntk_base") if is_right else ("ntk_base",)
     assert points_of(*earned) in result.flat
     golden("what an exercise does", {case: result.paragraph_with(fact)})
+
+
+def test_the_readme_shows_what_is_printed(run):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```\n(-+ rotate_half: .*?)```", readme, re.DOTALL)[1]
+    assert shown in run(SOLUTION.replace("(-x2, x1)", "(x2, -x1)"), *TWO).text
 
 
 @pytest.mark.slow
@@ -453,100 +503,6 @@ def test_an_endless_import_is_cut_off(run, monkeypatch):
     assert "while True: pass look at" in result.flat and "rope.py:1 " in result.flat
 
 
-@pytest.mark.parametrize("inside", [True, False], ids=["in a call", "while it is loaded"])
-def test_leaving_the_process_is_no_pass(tmp_path, inside):
-    """In a separate process: if it left, these tests would end with it."""
-    leave = "import os; os._exit(0)"
-    source = with_body("rotate_half", leave) if inside else leave
-    (tmp_path / "rope.py").write_text(source, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    arguments = ["--exercise=rotate_half", "--modules", str(tmp_path), "tests/test_rope.py"]
-    result = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, encoding="utf-8", cwd=ROOT
-    )
-    assert result.returncode == 1
-    assert "called os._exit(0)" in " ".join(result.stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("imports", "offender"),
-    [
-        ("from solutions.rope import *", "solutions/, line 1"),
-        ("import importlib; importlib.import_module('solutions.rope')", "solutions"),
-        ("from course.testing import expect", "course.testing.expect, line 1"),
-        ("from exercises.lookup import lookup", "exercises.lookup.lookup, line 1"),
-        ("from . import lookup", "exercises.lookup, line 1"),
-    ],
-)
-def test_borrowed_answers_do_not_pass(run, monkeypatch, golden, imports, offender):
-    for name in ("solutions", "solutions.rope"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(ROOT)
-    result = run(f"{imports}\n{SOLUTION}", *TWO)
-    assert result.status == 1
-    assert offender in result.flat
-    assert points_of() in result.flat
-    golden("answers of others", {imports: result.paragraph_with("rope.py")})
-
-
-@pytest.mark.parametrize(
-    "class_of_result",
-    [
-        "class Yes:\n    __eq__ = lambda *a: True\n    __getattr__ = lambda self, name: self",
-        "class Yes(float):\n    __eq__ = lambda *a: True",
-        "class Yes(torch.Tensor):\n"
-        "    __torch_function__ = classmethod(lambda *a, **k: torch.tensor(True))",
-    ],
-    ids=["object", "number", "tensor"],
-)
-def test_results_that_equal_everything_are_wrong(run, class_of_result):
-    make = "torch.zeros(2).as_subclass(Yes)" if "Tensor" in class_of_result else "Yes()"
-    result = run(
-        with_body("rotate_half", f"return {make}") + class_of_result, "--exercise=rotate_half"
-    )
-    assert result.status == 1
-    assert re.fullmatch(r"\d+ wrong in .*", result.text.splitlines()[-1])
-    assert points_without(*EXERCISES) in result.flat
-
-
-def test_a_deleted_function_is_named(run):
-    start = SOLUTION.index("def rotate_half")
-    end = SOLUTION.index("\ndef ", start)
-    result = run(SOLUTION[:start] + SOLUTION[end:], *TWO)
-    assert result.flat.count("rope.py has no rotate_half") == 1
-    assert points_of("ntk_base") in result.flat
-
-
-def test_an_endless_recursion_is_said_to_be_one(run):
-    other = "\ndef other(x):\n    return rotate_half(x)\n"
-    result = run(with_body("rotate_half", "return other(*args)") + other, *TWO)
-    line = f"rope.py:{len(result.source.splitlines()) - 3}: return other(*args)"
-    assert f"{line}, where rotate_half and other" in result.flat
-
-
-def test_a_stub_left_below_finished_code_is_pointed_out(run):
-    text = 'raise NotImplementedError("TODO rope.ntk_base")'
-    begun = stub_from(SOLUTION, "rope").replace(text, f"a_line = 1\n    {text}")
-    (line,) = [number for number, line in enumerate(begun.splitlines(), start=1) if text in line]
-    result = run(begun, *TWO)
-    where = f"{result.folder}rope.py:{line} raises NotImplementedError"
-    assert f"still to do: {where}" in result.flat
-    assert result.flat.count("still to do") == 1
-
-
-def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
-    source = with_body("rotate_half", "return args[0]")
-    first, last = [
-        n for n, line in enumerate(source.splitlines(), start=1) if "def rotate_half" in line
-    ]
-    result = run(source, "--exercise", "rotate_half", "--exercise", "apply_rope")
-    lines = f"rotate_half on lines {first} and {last}"
-    assert result.flat.count(lines) == 1
-    right = run(f"def rotate_half():\n    pass\n\n\n{SOLUTION}", "--exercise", "rotate_half")
-    assert right.status == 0
-    assert "rotate_half on lines" not in right.flat
-
-
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
@@ -556,21 +512,4 @@ def test_a_definition_that_a_later_one_hides_is_pointed_out(run):
 )
 def test_what_pytorch_says_of_a_module_is_said_simply(run, right, wrong, words):
     assert right in SOLUTION
-    result = run(SOLUTION.replace(right, wrong), "--exercise", "RotaryEmbedding")
-    assert words in result.flat
-
-
-def test_answers_read_from_the_solutions_are_pointed_out(run):
-    borrow = 'exec(compile(open(ROOT / "snoitulos"[::-1] / "rope.py").read(), "friend", "exec"))'
-    result = run(f"import pathlib\nROOT = pathlib.Path({str(ROOT)!r})\n{borrow}", *TWO)
-    assert result.status == 1
-    assert "solutions/" in result.flat
-    assert points_of() in result.flat
-
-
-def test_a_result_kept_by_identity_is_refused(run):
-    result = run(
-        SOLUTION.replace("def rotate_half", "import functools\n@functools.cache\ndef rotate_half"),
-        *TWO,
-    )
-    assert "rotate_half: changed arguments" in result.text
+    assert words in run(SOLUTION.replace(right, wrong), "--exercise", "RotaryEmbedding").flat

@@ -1,6 +1,5 @@
 """Expectations fail when they should, and say why in words that help."""
 
-
 import pytest
 import torch
 
