@@ -14,9 +14,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from points import line_of_points
 
 from course import ROOT
-from course.core.syllabus import find_lesson
 
 DAILY = [[], ["show", "toy_attention"], ["hint"], ["submit"], ["--help"]]
 """What a student runs that needs no PyTorch."""
@@ -29,12 +29,6 @@ for arguments in json.loads(sys.argv[1]):
     except SystemExit as end:
         print("exit", end.code or 0, flush=True)
 """
-
-
-def all_points(stem: str) -> str:
-    """Return the line of points of one who passes the whole lesson."""
-    lesson = find_lesson(stem)
-    return f"{lesson.number} {stem}: {lesson.points} of {lesson.points} points"
 
 
 def copy_to(place: Path) -> Path:
@@ -135,7 +129,7 @@ def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_pat
     said = result.stdout.decode("utf-8")
     statuses = re.findall(r"^exit (\d+)", said, re.M)
     assert statuses == ["0", "0", "0", "1", "0", "0", "0"], result.stderr.decode()
-    assert all_points("lookup") in said
+    assert line_of_points("lookup") in said
     assert "What and Where: " in said
     assert "lookup" in said
     assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
@@ -184,7 +178,7 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     commands = [["check", "rope"], ["submit"], ["show", "ntk_base", "--solution"]]
     commands += [["reset", "rope"]]
     said = assert_all_fine(run_all(clone, commands, timeout=900), len(commands))
-    assert all_points("rope") in said
+    assert line_of_points("rope") in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
         assert opened.read("exercises/rope.py") == source
 

@@ -114,17 +114,12 @@ def test_the_last_line_may_end_in_any_way_and_one_more_may_follow(write, tmp_pat
 # The second time
 
 
-def test_the_second_opening_parses_nothing(write, tmp_path, parses):
+def test_the_second_opening_reads_one_ordinary_numpy_file_beside_the_text(write, tmp_path, parses):
     write(TEXT)
     first, second = open_glove(2, tmp_path), open_glove(2, tmp_path)
     assert len(parses) == 1
     assert first.words == second.words
     assert np.array_equal(first.vectors, second.vectors)
-
-
-def test_one_ordinary_numpy_file_lies_beside_the_text(write, tmp_path):
-    write(TEXT)
-    open_glove(2, tmp_path)
     assert files_in(tmp_path) == ["glove.6B.2d.npy", "glove.6B.2d.txt"]
     assert np.load(tmp_path / "glove.6B.2d.npy").shape == (3, 2)
 
@@ -180,35 +175,19 @@ def test_a_missing_text_names_the_command_that_fetches_it(tmp_path):
         open_glove(300, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ("", "'' must be followed by 2 "),
-        ("lord 0.5", "'lord' must be followed by 2 "),
-        ("lord 0.5 0.5 0.5", "more than 2 numbers; they begin in 'lord 0.5'"),
-        ("lord 0.5\nboy 0.5 0.5 0.5", "'lord' must be followed by 2 "),  # the total is right
-        ("lord  0.5\nboy 0.5-0.5 0.5", "'lord' must be followed by 2 "),
-        (" 0.5 0.5", "'0.5' must be followed by 2 "),
-        ("lo\udcffrd 0.5 0.5", "the word must be UTF-8"),
-        ("lord 0,5 0,5", "a number must have a decimal point"),
-        *(
-            (f"lord {number} 0.5", "every number must be finite")
-            for number in ["x.5", "0.x", "0.5.5", "0.5-0.5", "0.5\x000", "nan", "inf", "1e39", "-."]
-        ),
-    ],
-)
+DAMAGED_LINES = ["", "lord 0.5", "lord 0.5 0.5 0.5", " 0.5 0.5", "lo\udcffrd 0.5 0.5"]
+DAMAGED_LINES += ["lord 0.5\nboy 0.5 0.5 0.5", "lord  0.5\nboy 0.5-0.5 0.5"]  # the total is right
+NUMBERS = ["0,5", "x.5", "0.x", "0.5.5", "0.5-0.5", "0.5\x000", "nan", "inf", "1e39", "-."]
+
+
+@pytest.mark.parametrize("line", [*DAMAGED_LINES, *(f"lord {number} 0.5" for number in NUMBERS)])
 @pytest.mark.parametrize("piece_bytes", [16, 1 << 20])
-def test_a_damaged_line_is_named(
-    write, tmp_path, monkeypatch, golden, line, complaint, piece_bytes
-):
+def test_a_damaged_line_is_named(write, tmp_path, monkeypatch, golden, line, piece_bytes):
     monkeypatch.setattr(glove, "_PIECE_BYTES", piece_bytes)
     path = write((TEXT + line + "\nboy 0.5 0.5\n").encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError) as raised:
+    with pytest.raises(DataError, match=r"^glove.6B.2d.txt, line 4: ") as raised:
         open_glove(2, tmp_path)
-    said = str(raised.value)
-    assert said.startswith(f"{path.name}, line 4: {complaint}")
-    assert said.endswith("course data glove --dim 2")
-    golden("damaged vectors", {repr(line): said})
+    golden("damaged vectors", {repr(line): str(raised.value)})
     assert files_in(tmp_path) == [path.name]
 
 

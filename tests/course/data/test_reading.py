@@ -74,9 +74,8 @@ def test_a_mark_and_the_line_ends_of_windows_change_nothing(folder, encoding, li
 
 
 @pytest.mark.parametrize("command", ["positions none", "gpt --long"])
-@pytest.mark.parametrize("kind", ["empty", "a pointer of Git LFS", "UTF-16 with its mark"])
-def test_every_experiment_says_in_one_sentence_what_its_text_is(folder, command, kind):
-    content, said = DAMAGED[kind]
+def test_every_experiment_says_in_one_sentence_what_its_text_is(folder, command):
+    content, said = DAMAGED["a pointer of Git LFS"]
     (folder / "tinyshakespeare.txt").write_bytes(content)
     ran = CliRunner().invoke(main, ["experiment", *command.split()])
     assert isinstance(ran.exception, SystemExit) and ran.exit_code == 1
