@@ -5,9 +5,9 @@ import re
 import textwrap
 
 import pytest
-from click.testing import CliRunner
+from commands import course
+from examining import cases_of, findings
 
-from course.cli import main
 from course.core.stubs import solution_of
 from course.core.syllabus import Exercise, counted_lessons, find_lesson, lessons
 from course.mistakes import alternatives
@@ -15,9 +15,6 @@ from course.publishing import showing
 from course.student import progress
 from course.student.progress import PASSED, TO_DO, UNCHECKED, WRONG
 from course.student.show import how_it_is_done
-from course.testing.case import by_exercise, collect
-from course.testing.examine import Examination
-from course.testing.executor import Executor
 from course.testing.loading import load_module
 
 EXERCISES = [exercise for lesson in lessons() for exercise in lesson.exercises]
@@ -37,12 +34,6 @@ def status(tmp_path, monkeypatch):
 
 def named(name: str) -> Exercise:
     return next(exercise for exercise in EXERCISES if exercise.name == name)
-
-
-def course(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 # --- why ------------------------------------------------------------------------------------
@@ -107,7 +98,7 @@ def test_show_says_what_is_asked_for(status):
 @pytest.mark.parametrize("state", [TO_DO, WRONG, UNCHECKED])
 def test_a_solution_is_not_shown_before_its_time(status, state):
     status["rotate_half"] = state
-    said = course("show", "rotate_half", "--solution", code=1)
+    said = course("show", "rotate_half", "--solution", status=1)
     assert said.startswith("Error: rotate_half ")
     assert "course hint rotate_half" in said
     assert "torch.cat" not in said
@@ -164,7 +155,5 @@ def test_another_style_passes_where_a_student_pastes_it(exercise, tmp_path):
     lines[node.lineno - 1 : node.end_lineno] = code.splitlines()
     path = tmp_path / f"{exercise.lesson}.py"
     path.write_text("\n".join(lines), encoding="utf-8")
-    examination = Examination(Executor(load_module(path)))
-    cases = by_exercise(collect([find_lesson(exercise.lesson).tests]))[exercise.name]
-    findings = [examination.run(case) for case in cases]
-    assert [one.text for one in findings if one.status != PASSED] == []
+    found = findings(load_module(path), cases_of(exercise.lesson, exercise.name))
+    assert [one.text for one in found if one.status != PASSED] == []
