@@ -181,15 +181,3 @@ def test_a_clone_of_git_with_other_line_ends_is_checked_and_built(tmp_path):
     assert line_of_points("rope") in said
     with zipfile.ZipFile(clone / "submission.zip") as opened:
         assert opened.read("exercises/rope.py") == source
-
-
-# --- what was done is kept ------------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_leaves_alone_what_a_student_has_noted(checkout):
-    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
-    names = [".course/progress.json", ".course/hints.json"]
-    names += [".course/backups/2026-09-30_18-25-00/exercises/rope.py", "submission.zip"]
-    result = subprocess.run(["git", "check-ignore", *names], cwd=checkout, capture_output=True)
-    assert result.stdout.decode().split() == names

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from examining import cases_of, findings
 
 from course.core.syllabus import Status, find_lesson, lessons
 from course.mistakes import diagnosis
@@ -14,32 +15,23 @@ from course.mistakes.contrast import contrast, outgrown
 from course.mistakes.diagnosis import KnownMistakes, diagnose
 from course.mistakes.families import families
 from course.mistakes.variant import Variant
-from course.testing.case import by_exercise, collect
 from course.testing.door import Call
-from course.testing.examine import Examination
-from course.testing.executor import Executor
 from course.testing.loading import run_module
 from course.testing.outcomes import StudentError
 
 
-@pytest.fixture(scope="module")
-def cases():
-    return [one for one in collect([find_lesson("rope").tests]) if one.exercise == "alibi_bias"]
+def said_of(old: str, new: str) -> str:
+    """The message for an edit of alibi_bias."""
+    cases = cases_of("rope", "alibi_bias")
+    seen = findings(Variant("rope", "alibi_bias", "here", {old: new}).module(), cases)
+    found = diagnose(seen, KnownMistakes(cases, seed=0), seconds=(30, 1))
+    return found.says if found else ""
 
 
 @pytest.fixture
-def said_of(cases, monkeypatch):
-    """The message for an edit of alibi_bias when the catalogue has no mistakes."""
+def no_catalogue(monkeypatch):
+    """The lessons list no mistakes."""
     monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
-
-    def examine(old: str, new: str) -> str:
-        module = Variant("rope", "alibi_bias", "here", {old: new}).module()
-        examination = Examination(Executor(module))
-        findings = [examination.run(case) for case in cases]
-        found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
-        return found.says if found else ""
-
-    return examine
 
 
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
@@ -57,15 +49,22 @@ RESULT = "slopes[:, None, None] * steps_back"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("new", "words"),
     [
-        (RESULT, f"({RESULT})[None]", ("axis too many",)),
-        (RESULT, f"({RESULT}).flip(0)", ("reverse order",)),
+        (f"({RESULT})[None]", "axis too many"),
+        (f"({RESULT}).flip(0)", "reverse order"),
     ],
 )
-def test_a_family_names_a_mistake_that_no_lesson_lists(said_of, old, new, words):
-    said = said_of(old, new)
-    assert all(word in said for word in words), said
+def test_a_family_names_a_mistake_that_no_lesson_lists(no_catalogue, new, words):
+    assert words in said_of(RESULT, new)
+
+
+def test_a_family_names_nothing_that_it_does_not_make(no_catalogue):
+    assert said_of(RESULT, f"({RESULT}).cos()") == ""
+
+
+def test_the_mistake_of_a_lesson_wins_over_a_family():
+    assert "only for eight heads" in said_of("/ n_heads", "/ 8")
 
 
 @pytest.mark.parametrize(
@@ -105,18 +104,6 @@ def _same(text: str, other: str) -> bool:
 def test_a_keyword_may_be_left_out_in_all_places():
     texts = [one.variant.text for one in families("llama", "GatedMLP") if "bias" in one.says]
     assert any("bias=" not in text for text in texts)
-
-
-def test_a_family_names_nothing_that_it_does_not_make(said_of):
-    assert said_of(RESULT, f"({RESULT}).cos()") == ""
-
-
-def test_the_mistake_of_a_lesson_wins_over_a_family(cases):
-    module = Variant("rope", "alibi_bias", "here", {"/ n_heads": "/ 8"}).module()
-    examination = Examination(Executor(module))
-    findings = [examination.run(case) for case in cases]
-    own = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
-    assert "only for eight heads" in own.says
 
 
 def test_causes_that_explain_the_same_are_not_told_apart_by_their_order():
@@ -178,17 +165,14 @@ def toy_attention(x):
 
 
 def test_what_is_right_for_small_inputs_alone_is_said_to_be_so():
-    cases = by_exercise(collect([find_lesson("permutation").tests]))["toy_attention"]
     source = "import math\nimport torch\n" + WINDOW
     module = run_module(source.encode(), find_lesson("permutation").module())
-    examination = Examination(Executor(module), source.encode())
-    findings = [examination.run(case) for case in cases]
-    said = outgrown(findings)
+    found = findings(module, cases_of("permutation", "toy_attention"), source)
+    said = outgrown(found)
     assert re.search(r"`x` has at most \d\d? entries along axis 1, and wrong .* has 1030 ", said)
     for kind in (Status.PASSED, Status.WRONG):  # nothing to compare with
-        assert outgrown([one for one in findings if one.status == kind]) == ""
-    small = [replace(one, status=Status.WRONG) for one in findings]
-    assert outgrown([*findings, small[0]]) == ""
+        assert outgrown([one for one in found if one.status == kind]) == ""
+    assert outgrown([*found, replace(found[0], status=Status.WRONG)]) == ""
 
 
 def test_nothing_is_said_where_calls_alike_ran_and_raised():

@@ -6,16 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from examining import cases_of, findings
 
-from course.core.syllabus import find_lesson
 from course.mistakes import diagnosis
 from course.mistakes.diagnosis import KnownMistakes, diagnose
 from course.mistakes.pytorch import in_plain_words
 from course.mistakes.variant import Variant
-from course.testing.case import collect
 from course.testing.errors import message_of
-from course.testing.examine import Examination
-from course.testing.executor import Executor
 from course.testing.telling import telling_difference
 
 
@@ -130,15 +127,11 @@ def test_what_pytorch_says_of_its_tensors_is_said_simply(call, words):
 def test_what_a_call_changes_is_not_taken_for_something_else_that_it_changes(monkeypatch):
     """Both stop a test before anything comes back, which is no reason to name either."""
     monkeypatch.setattr(diagnosis, "mistakes", lambda lesson: [])
-    cases = [
-        one for one in collect([find_lesson("learned").tests]) if one.exercise == "scalar_embedding"
-    ]
+    cases = cases_of("learned", "scalar_embedding")
     edits = {"return [": "wte[token_id][:] = [", "True)]": "True)]\n    return wte[token_id]"}
-    definition = Variant("learned", "scalar_embedding", "", edits)
-    examination = Examination(Executor(definition.module()))
-    findings = [examination.run(case) for case in cases]
-    assert any("changed its argument" in one.text for one in findings)
-    found = diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1))
+    seen = findings(Variant("learned", "scalar_embedding", "", edits).module(), cases)
+    assert any("changed its argument" in one.text for one in seen)
+    found = diagnose(seen, KnownMistakes(cases, seed=0), seconds=(30, 1))
     assert found is None or "seeds" not in found.says
 
 
@@ -166,7 +159,6 @@ def test_a_few_numbers_that_fit_by_chance_are_not_said_to_be_shifted(got, want, 
 )
 def test_an_error_that_a_mistake_raises_too_is_no_such_mistake(lesson, exercise, right, wrong):
     """Where everything raises, only what it says and who raises it tell mistakes apart."""
-    cases = [one for one in collect([find_lesson(lesson).tests]) if one.exercise == exercise]
-    examination = Examination(Executor(Variant(lesson, exercise, "", {right: wrong}).module()))
-    findings = [examination.run(case) for case in cases]
-    assert diagnose(findings, KnownMistakes(cases, seed=0), seconds=(30, 1)) is None
+    cases = cases_of(lesson, exercise)
+    seen = findings(Variant(lesson, exercise, "", {right: wrong}).module(), cases)
+    assert diagnose(seen, KnownMistakes(cases, seed=0), seconds=(30, 1)) is None

@@ -35,11 +35,7 @@ TWO = ("--exercise=rotate_half", "--exercise=ntk_base")
 
 def points_of(*passed: str) -> str:
     """Return the line of points of one who passes these exercises of rope and no others."""
-    return points_without(*EXERCISES.difference(passed))
-
-
-def points_without(*wrong: str) -> str:
-    return line_of_points("rope", *wrong)
+    return line_of_points("rope", *EXERCISES.difference(passed))
 
 
 @dataclass
@@ -95,7 +91,7 @@ def with_body(name: str, body: str) -> str:
 def test_a_stub_is_to_do_and_earns_nothing(run):
     result = run(stub_from(SOLUTION, "rope"))
     assert result.status == 1
-    assert points_without(*EXERCISES) in result.flat
+    assert points_of() in result.flat
     assert result.text.splitlines()[-1].startswith(f"{len(EXERCISES)} to do in")
     assert "passed" not in result.text.splitlines()[-1]
     assert "wrong" not in result.text.splitlines()[-1]
@@ -104,7 +100,7 @@ def test_a_stub_is_to_do_and_earns_nothing(run):
 def test_one_wrong_exercise_costs_its_own_points_only(run):
     result = run(SOLUTION.replace("torch.cat((-x2, x1)", "torch.cat((x2, x1)"))
     assert result.status == 1
-    assert points_without("rotate_half") in result.flat
+    assert line_of_points("rope", "rotate_half") in result.flat
     assert result.line_with("rotate_half  ").split()[1] == "wrong"
 
 
@@ -113,7 +109,7 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(run):
     body = SOLUTION[SOLUTION.index("def apply_rope") : SOLUTION.index("class RotaryEmbedding")]
     start, end = stub.index("def apply_rope"), stub.index("class RotaryEmbedding")
     result = run(stub[:start] + body + stub[end:])
-    assert points_without(*EXERCISES - {"apply_rope"}) in result.flat
+    assert points_of("apply_rope") in result.flat
     assert "wrong" not in result.flat
 
 
@@ -248,7 +244,7 @@ def test_which_earlier_exercises_one_builds_on(exercise, body, used):
 @pytest.mark.parametrize("option", ["-k", "--exercise"])
 def test_choosing_an_exercise_runs_it_and_no_other(run, option):
     result = run(SOLUTION, option, "rotate_half")
-    assert points_without(*EXERCISES - {"rotate_half"}) in result.flat
+    assert points_of("rotate_half") in result.flat
     assert "rope_tables" not in result.flat
     assert re.fullmatch(r"\d+ passed(, \d+ deselected)? in .*", result.text.splitlines()[-1])
 
@@ -318,9 +314,10 @@ RIGHT_FILES = {
 
 @pytest.mark.parametrize("source", RIGHT_FILES.values(), ids=RIGHT_FILES)
 def test_a_file_may_be_written_in_many_ways(run, source):
-    result = run(source)
+    names = ("rotate_half", "RotaryEmbedding")
+    result = run(source, *(f"--exercise={name}" for name in names))
     assert result.status == 0
-    assert points_without() in result.flat
+    assert points_of(*names) in result.flat
 
 
 OLD = sys.version_info < (3, 12)
@@ -488,7 +485,7 @@ def test_an_endless_loop_is_cut_off_once(run, monkeypatch):
     monkeypatch.setattr("course.testing.case.SECONDS_PER_TEST", 5)
     result = run(with_body("rotate_half", "while True:\n        try: pass\n        except: pass"))
     assert result.flat.count("rotate_half did not") == result.flat.count(" 5 s") == 1
-    assert points_without("rotate_half") in result.flat
+    assert line_of_points("rope", "rotate_half") in result.flat
     assert "at rope.py:" in result.flat.replace(result.folder, "")
     assert re.search(r"not run: \d+ tests", result.flat)
     assert "other tests that fail" not in result.flat

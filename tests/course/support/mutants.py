@@ -39,46 +39,35 @@ COMPARISONS = {
     ast.NotIn: [ast.In],
 }
 
-NAMES = {
-    "ValueError": "TypeError",
-    "cos": "sin",
-    "float": "int",
-    "max": "min",
-    "min": "max",
-    "sin": "cos",
-}
+
+def both_ways(*pairs: str) -> dict[str, str]:
+    """Each name of a pair, with the other one."""
+    named = [pair.split() for pair in pairs]
+    return {one: other for a, b in named for one, other in ((a, b), (b, a))}
+
+
+NAMES = both_ways("cos sin", "max min") | {"ValueError": "TypeError", "float": "int"}
 """Names that are easily taken for one another."""
 
-ATTRIBUTES = NAMES | {
-    "Adam": "SGD",
-    "argmax": "argmin",
-    "argmin": "argmax",
-    "cat": "stack",
-    "double": "float",
-    "exp": "log",
-    "float": "half",
-    "float32": "float64",
-    "float64": "float32",
-    "index_add": "index_copy",
-    "indices": "values",
-    "inf": "nan",
-    "log": "exp",
-    "logsigmoid": "sigmoid",
-    "mean": "sum",
-    "new_zeros": "new_ones",
-    "ones": "zeros",
-    "randn": "rand",
-    "removesuffix": "removeprefix",
-    "rsplit": "split",
-    "softmax": "log_softmax",
-    "stack": "cat",
-    "sum": "mean",
-    "tril": "triu",
-    "triu": "tril",
-    "values": "indices",
-    "zeros": "ones",
-    "zeros_": "ones_",
-}
+ATTRIBUTES = (
+    NAMES
+    | both_ways("argmax argmin", "cat stack", "exp log", "float32 float64", "indices values")
+    | both_ways("mean sum", "ones zeros", "tril triu")
+    | {
+        "Adam": "SGD",
+        "double": "float",
+        "float": "half",
+        "index_add": "index_copy",
+        "inf": "nan",
+        "logsigmoid": "sigmoid",
+        "new_zeros": "new_ones",
+        "randn": "rand",
+        "removesuffix": "removeprefix",
+        "rsplit": "split",
+        "softmax": "log_softmax",
+        "zeros_": "ones_",
+    }
+)
 """The same for attributes, after a dot."""
 
 FREE = {"annotation", "persistent", "strict"}
