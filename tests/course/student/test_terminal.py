@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock, Mock
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -275,20 +276,30 @@ def test_a_slow_drive_is_looked_at_less_often(folder, clock, monkeypatch):
 # --- keys and verdicts ----------------------------------------------------------------------
 
 
-class Played:
-    """The loop with a screen of which the steps are given: a key, or a function that is called.
+def save(repository: Path, old: str, new: str) -> None:
+    """Other words in the file of lesson 1."""
+    path = repository / "exercises" / "lookup.py"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    write_atomically(path, text.replace(old, new))
 
-    Attributes:
-        requests: the runs that the loop asked for.
-    """
+
+class Played:
+    """The loop with a screen of which the steps are given: a key, or a function that is called."""
 
     def __init__(self, repository: Path, monkeypatch) -> None:
-        self.requests: list[dict] = []
         self._repository = repository
-        self.is_busy = False
+        self._until = 0
+        self._warm = Mock(is_busy=False, receive=lambda process, message: message)
+        screen = MagicMock(show=self._show, pressed=self._pressed, is_resized=lambda: False)
         monkeypatch.setattr(loop, "is_terminal", lambda: True)
-        monkeypatch.setattr(loop, "Screen", lambda: self)
+        monkeypatch.setattr(loop, "Screen", lambda: screen)
         monkeypatch.setattr(loop, "WarmProcess", self._as_warm_process)
+
+    @property
+    def requests(self) -> list[dict]:
+        """The runs that the loop asked for."""
+        return [call.args[0] for call in self._warm.run.call_args_list]
 
     def through(self, *steps: str | Callable[[], None], at: str = "lookup.lookup") -> list[str]:
         """What is shown after each step, the text and the footer."""
@@ -297,17 +308,14 @@ class Played:
         loop.Loop(exercise).run()
         return self._after[1:]
 
-    def saved(self, old: str, new: str, lesson: str = "lookup") -> Callable[[], None]:
-        """A step: other words in a file; it ends when a run is asked for."""
+    def saved(self, old: str, new: str) -> Callable[[], None]:
+        """A step: other words in the file; it ends when a run is asked for."""
 
-        def save() -> None:
-            path = self._repository / "exercises" / f"{lesson}.py"
-            text = path.read_text(encoding="utf-8")
-            assert old in text
-            write_atomically(path, text.replace(old, new))
+        def write() -> None:
+            save(self._repository, old, new)
             self._until = len(self.requests) + 1
 
-        return save
+        return write
 
     def verdict(self, *, wrong: str = "", report: str = "", **statuses: str) -> Callable[[], None]:
         """A step: the end of the run; exercises that are not named are to do."""
@@ -316,7 +324,7 @@ class Played:
             every = find_lesson(self.requests[-1]["lesson"]).exercises
             found = {one.name: "to do" for one in every} | statuses
             done = {"statuses": found, "edited": [], "wrong": wrong or None, "report": report}
-            self.is_busy = False
+            self._warm.is_busy = False
             self._tell(None, {"done": done})
 
         return tell
@@ -325,28 +333,19 @@ class Played:
         """A step: the run has come to an exercise, and goes on."""
 
         def tell() -> None:
-            self.is_busy = True
+            self._warm.is_busy = True
             self._tell(None, {"testing": exercise})
 
         return tell
 
-    # --- as the screen ---
+    def _as_warm_process(self, task: str, tell: Callable, forks: bool) -> Mock:
+        self._tell = tell
+        return self._warm
 
-    _until = 0
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def show(self, text: str, footer: str) -> None:
+    def _show(self, text: str, footer: str) -> None:
         self._shown = click.unstyle(f"{text}\n\n{footer}")
 
-    def is_resized(self) -> bool:
-        return False
-
-    def pressed(self) -> str:
+    def _pressed(self) -> str:
         if len(self.requests) < self._until:
             return ""
         self._after.append(self._shown)
@@ -355,21 +354,6 @@ class Played:
             return step
         step()
         return ""
-
-    # --- as the warm process ---
-
-    def _as_warm_process(self, task: str, tell: Callable, forks: bool) -> "Played":
-        self._tell = tell
-        return self
-
-    def run(self, request: dict) -> None:
-        self.requests.append(request)
-
-    def receive(self, process: None, message: dict) -> dict:
-        return message
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
@@ -521,13 +505,6 @@ def on_terminal(copied):
     for one in started:
         one.close()
     bring_back(copied)
-
-
-def save(repository: Path, old: str, new: str) -> None:
-    path = repository / "exercises" / "lookup.py"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    write_atomically(path, text.replace(old, new))
 
 
 @pytest.mark.slow
