@@ -162,30 +162,19 @@ def test_what_does_not_fit_is_turned_to(screen):
     assert screen.shown().split("\n") == ["short", "", "keys"]
 
 
-def test_a_terminal_of_another_size_is_drawn_again(screen):
-    small = screen(30, 8)
-    small.show("a b " * 40, "keys")
-    assert not small.is_resized()
-    screen.shown()
-    screen(25, 20)
-    assert small.is_resized()
-    small.show("a b " * 40, "keys")
-    assert not small.is_resized()
-    lines = screen.shown().split("\n")
-    assert len(lines) > 5 and max(map(len, lines)) <= 25
-
-
-def test_the_step_of_an_exercise_is_folded_to_the_new_width(screen, monkeypatch):
-    def longest_drawn(on: Screen) -> int:
-        on.show(text, "keys")
+def test_a_terminal_of_another_size_is_drawn_again_with_lines_of_its_width(screen, monkeypatch):
+    def longest_drawn() -> int:
+        resized.show(text, "keys")
+        assert not resized.is_resized()
         return max(len(line) for line in screen.shown().split("\n") if " " in line.strip())
 
     monkeypatch.setenv("COLUMNS", "40")
     text = step_of(find_lesson("rope").exercises[0])
     resized = screen(40, 500)
-    assert longest_drawn(resized) <= 40
+    assert longest_drawn() <= 40
     screen(90, 500)
-    assert 80 < longest_drawn(resized) <= 90
+    assert resized.is_resized()
+    assert 80 < longest_drawn() <= 90
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
