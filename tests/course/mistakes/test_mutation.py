@@ -42,37 +42,6 @@ def test_mutants_are_told_apart_by_their_change(lesson):
     assert [change for change, count in changes.items() if count > 1] == []
 
 
-def test_only_what_a_student_writes_is_changed():
-    text = (
-        "def f(x):\n"
-        '    """Half of x."""\n'
-        "    if x < 1:\n"
-        "        raise ValueError\n"
-        "    ### BEGIN SOLUTION\n"
-        "    return x / 2\n"
-        "    ### END SOLUTION\n"
-    )
-    found = mutants(text)
-    assert {mutant.before for mutant in found} == {"return x / 2"}
-    assert all("if x < 1:\n        raise ValueError\n" in mutant.source for mutant in found)
-
-
-@pytest.mark.parametrize(
-    "before, after",
-    [
-        ("x[:n]", ["x", "x[1:n]", "x[:]", "x[:n + 1]", "x[:n - 1]"]),
-        ("x.sum(dim=0)", ["x", "x.mean(dim=0)", "x.sum()", "x.sum(dim=1)", "x.sum(dim=-1)"]),
-        ("torch.atan2(y, x)", ["y", "torch.atan2(x)", "torch.atan2(y)", "torch.atan2(x, y)"]),
-        ("0 <= x < n", ["0 < x < n", "0 > x < n", "0 <= x <= n", "0 <= x >= n"]),
-        ("x if y else z", ["x", "z"]),
-        ("f'{x} {y}'", ["f' {y}'", "f'{x} '"]),
-    ],
-)
-def test_faults_of_an_expression(before, after):
-    text = f"def f(x):\n    ### BEGIN SOLUTION\n    g({before})\n    ### END SOLUTION\n"
-    assert {f"g({other})" for other in after} <= {mutant.after for mutant in mutants(text)}
-
-
 # --- trying them ----------------------------------------------------------------------------
 
 

@@ -118,15 +118,14 @@ def test_in_the_sandbox_it_is_lent_too_and_also_while_a_function_runs():
     from course.grading.judge.judge import Judge
     from course.grading.judge.unit import Unit
 
-    late = solution_of("gpt").replace("from exercises.learned import tied_logits\n", "")
-    late = late.replace(
-        "        return tied_logits(",
-        "        from exercises.learned import tied_logits\n\n        return tied_logits(",
-    )
+    line = "from exercises.learned import tied_logits\n"
+    late = solution_of("gpt").replace(line, "")
+    late = late.replace("        return tied_", f"        {line}        return tied_")
+    assert line in late and "from exercises.lookup import" in late
     thief = "from exercises.lookup import TokenEmbedding\n" + stub_of("learned").decode()
     with Judge() as judge:
         points = [
             judge.grade(Unit("ann", stem, text.encode())).points
-            for stem, text in (("gpt", solution_of("gpt")), ("gpt", late), ("learned", thief))
+            for stem, text in (("gpt", late), ("learned", thief))
         ]
-    assert points == [find_lesson("gpt").points] * 2 + [0]
+    assert points == [find_lesson("gpt").points, 0]
