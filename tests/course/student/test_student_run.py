@@ -68,8 +68,12 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path, few_to_search, monkeypatch):
-    """Runs the graded tests of lesson 5 on a module with this text; two mistakes aren't tried."""
+    """Runs the graded tests of lesson 5 on a module with this text.
+
+    To save time, two mistakes are not tried, and pytest loads no plugins but the course's own.
+    """
     monkeypatch.setattr("course.mistakes.diagnosis._one_of_two", lambda *_: None)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run_on(source: str | bytes | None, *options: str) -> Run:
         if source is not None:
