@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -232,8 +233,8 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
     ],
 )
 def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened):
-    started = []
-    monkeypatch.setattr(notebook_server, "start", lambda *what: started.append(what) or Ended())
+    started, ended = [], Mock(wait=Mock(return_value=0))
+    monkeypatch.setattr(notebook_server, "start", lambda *what: started.append(what) or ended)
     status = {exercise.name: "to do" for lesson in lessons() for exercise in lesson.exercises}
     done = [exercise.name for lesson in lessons()[:2] for exercise in lesson.exercises]
     monkeypatch.setattr(
@@ -244,29 +245,9 @@ def test_open_starts_jupyterlab_with_the_notebook(monkeypatch, arguments, opened
     assert started == [(ROOT / "notebooks" / f"{opened}.ipynb", "--no-browser")]
 
 
-class Ended:
-    """A process that ends on Ctrl+C, or when the waiting test ends it."""
-
-    def __init__(self, hears: bool = True) -> None:
-        self.ends = False
-        self.hears = hears
-        self.n_waits = 0
-
-    def terminate(self) -> None:
-        self.ends = True
-
-    def wait(self, timeout: float | None = None) -> int:
-        self.n_waits += 1
-        if self.n_waits == 1:
-            self.ends = self.hears
-            raise KeyboardInterrupt
-        if self.ends:
-            return 0
-        raise subprocess.TimeoutExpired("jupyterlab", timeout)
-
-
-def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not():
-    for hears, n_waits in ((True, 2), (False, 3)):
-        server = Ended(hears)
-        assert notebook_server.wait_for(server) == 0
-        assert server.n_waits == n_waits
+@pytest.mark.parametrize("hears", [True, False])
+def test_ctrl_c_ends_jupyterlab_whether_that_hears_it_or_not(hears):
+    too_late = [] if hears else [subprocess.TimeoutExpired("jupyterlab", 1)]
+    server = Mock(wait=Mock(side_effect=[KeyboardInterrupt, *too_late, 0]))
+    assert notebook_server.wait_for(server) == 0
+    assert server.terminate.called != hears

@@ -70,12 +70,12 @@ class Links(HTMLParser):
 
 
 @pytest.fixture
-def root(built, monkeypatch):
+def root(repository, monkeypatch):
     """A course in which rotate_half has passed."""
     every = {one.name: Status.TO_DO for lesson in lessons() for one in lesson.exercises}
     found = every | {"rotate_half": Status.PASSED}
     monkeypatch.setattr(progress, "status_of_all", lambda: found)
-    return built
+    return repository
 
 
 @pytest.fixture
