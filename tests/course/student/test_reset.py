@@ -5,18 +5,32 @@ import errno
 import itertools
 import os
 import re
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from killing import Kill, Killed
 
+from course import root
 from course.cli import main
 from course.core.syllabus import find_lesson
+from course.publishing.building.build import Product, modules_and_notebooks
 from course.publishing.building.notebooks import LAB
 from course.student import backups
 
-pytestmark = pytest.mark.usefixtures("built")
+
+@cache
+def made_once() -> list[tuple[Path, Product]]:
+    return [(one.path.relative_to(root()), one) for one in modules_and_notebooks()]
+
+
+@pytest.fixture(autouse=True)
+def quickly_made(built, monkeypatch):
+    """Each reset makes all notebooks, which takes seconds: here they are made once."""
+    here = [replace(product, path=built / name) for name, product in made_once()]
+    monkeypatch.setattr(backups, "modules_and_notebooks", lambda: here)
 
 
 def reset(*arguments):
