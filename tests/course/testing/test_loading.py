@@ -55,14 +55,15 @@ def test_what_fails_outside_of_definitions_costs_nothing(code, why, tmp_path):
 @needs_sandbox
 def test_nor_does_it_in_class(monkeypatch):
     """An end in C and a load without end are noticed there alone."""
-    in_class_alone = {
+    as_at_home = ("an experiment", "a hard exit", "a folder", "a file of one's own", "a thread")
+    in_class = {what: COSTS_NOTHING[what] for what in as_at_home} | {
         "a crash": ("import ctypes\nctypes.string_at(0)", "cannot be imported: the code crashed"),
         "no end": ("while True: pass", "did not finish importing"),
         "a constant without end": ("x = sum(iter(int, 1))", "did not finish importing"),
     }
     monkeypatch.setattr(remote, "SECONDS_TO_LOAD", 5)
     with Judge() as judge:
-        for what, (code, why) in (COSTS_NOTHING | in_class_alone).items():
+        for what, (code, why) in in_class.items():
             unit = Unit("ann", "lookup", f"{SOLUTION}\n{code}\n".encode())
             result = judge.grade(unit)
             assert (result.trouble, result.points) == ("", LOOKUP.points), what
