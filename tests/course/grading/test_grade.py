@@ -237,7 +237,8 @@ def test_a_damaged_result_is_ignored_and_an_old_one_is_removed(cache):
     text = file.read_text(encoding="utf-8")
     (cache / f"{other}.json").write_text(text, encoding="utf-8")
     assert Cache().read(unit, other) is None
-    for damaged in (text[:-20], "", "[" * 100_000, '{"version": 1}'):
+    odd = ('{"version": 1}', '{"exercises": [{}], "notes": 3}', "null", "9" * 5000, "[" * 100_000)
+    for damaged in (text[:-20], "", *odd):
         file.write_text(damaged, encoding="utf-8")
         assert Cache().read(unit, key) is None
     days = 24 * 60 * 60
