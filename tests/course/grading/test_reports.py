@@ -93,6 +93,7 @@ def hostile(student=NASTY):
     return with_exercise(result(student), wrong)
 
 
+RENAMED = "rope (1).py was graded as rope.py"
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 KNOWN_MISTAKE = with_exercise(result(), exercise("rotate_half", HALF, WRONG, ADVICE))
 
@@ -219,19 +220,30 @@ def as_text(page: str) -> str:
     return "\n".join(" ".join(line.split()) for line in lines if line.strip())
 
 
+def part_of(page: str, name: str) -> str:
+    """The text of one part of the overview."""
+    _, _, rest = page.partition(f'<h2 id="{name}">')
+    return as_text(rest.partition("<h2")[0])
+
+
 def test_the_words_of_a_students_page(golden):
+    missing = not_tested(lesson="lookup", trouble="lookup.py was not handed in.")
     own = {
         "a known mistake": [KNOWN_MISTAKE],
         "all passes": [result(), result(lesson="lookup")],
         "to do": [result(rotate_half=TO_DO, ntk_base=TO_DO)],
         "cannot be loaded": [not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x")],
-        "one not handed in": [
-            not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
-            result(),
-        ],
+        "one not handed in": [missing, result()],
+        "the same message twice": [result(rotate_half=WRONG, ntk_base=WRONG)],
     }
     of_all = {title: grades(*results, notes={"ann": (RENAMED,)}) for title, results in own.items()}
+    too_large = not_tested(trouble="rope.py was not handed in.")
+    of_all["too large"] = grades(too_large, notes={"ann": ("rope.py is larger than 1 MB",)})
     golden("student page", {t: as_text(feedback_page(g.students[0])) for t, g in of_all.items()})
+
+
+def of_others(student, message="the sign is wrong", advice=""):
+    return with_exercise(result(student), exercise("rotate_half", HALF, WRONG, advice, message))
 
 
 def test_the_words_of_the_overview(golden):
@@ -243,86 +255,79 @@ def test_the_words_of_the_overview(golden):
     golden("overview page", {"a class": as_text(page), "nobody": as_text(overview_page(grades()))})
 
 
+def test_who_has_to_act_is_said_by_turns(golden):
+    page = overview_page(
+        grades(
+            *(not_tested("ann", stem) for stem in ("rope", "lookup")),
+            result("bob"),
+            replace(not_tested("cy", trouble="The grader itself was killed."), key=""),
+            not_tested("dee", trouble="rope.py was not handed in."),
+            notes={"ann": (RENAMED,), "bob": (RENAMED, f"{OWNER_UNCLEAR}: nobody can tell")},
+        ),
+        (),
+        ["Nobody's: <b>.py."],
+    )
+    golden("overview page", {"who has to act": part_of(page, "act")})
+
+
+def test_the_most_frequent_misconception_comes_first_and_how_it_ended_tells_others(golden):
+    own = [of_others("fay", advice="a rare one.")]
+    own += [of_others(student, MESSAGE, "a frequent one.") for student in ("bob", "cy", "dee")]
+    own += [of_others("gus"), of_others("hal", "rotate_half raised Zebulon: hello")]
+    own += [of_others("ivy", "rotate_half did not come to an end in 30 s")]
+    own += [of_others("jim", "rotate_half was refused: “rotate_half called sys.exit(0); a”")]
+    own += [of_others("kim", "rotate_half raised FileNotFoundError: /etc")]
+    page = overview_page(grades(*own))
+    assert "Zebulon" not in page
+    golden("overview page", {"misconceptions": part_of(page, "misconceptions")})
+
+
+def test_changes_are_told_by_what_made_them(golden):
+    why = "The same module passes what refused it: test_sign."
+    gained = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
+    gone = Change("cyd", "rope", "rotate_half", 3, "", why)
+    more = [replace(one, exercise="apply_rope") for one in (*gained, gone)]
+
+    def told(changes):
+        return part_of(overview_page(grades(result("ann")), (), (), changes), "changes")
+
+    said = {"gained": told(gained), "gone": told([gone]), "nobody gained": told([])}
+    said["two exercises"] = told([*gained, gone, *more])
+    golden("overview page", {f"changes: {title}": text for title, text in said.items()})
+    assert told(None) == ""
+
+
 # --- what a student is told -----------------------------------------------------------------
-
-
-def test_a_wrong_exercise_is_told_as_in_the_terminal():
-    (wrong,) = (one for one in KNOWN_MISTAKE.exercises if one.status == WRONG)
-    text = plain_message(KNOWN_MISTAKE, wrong)
-    assert text.startswith("rotate_half negates the first half.")
-    assert "one pair makes a quarter turn" in " ".join(text.split())
-    assert "  called  rotate_half([3, 4])\n  got     [4, -3]" in text
-    assert "course hint rotate_half" in text
-    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_what_the_test_says_is_found_in_its_file():
     """The docstring of test_one_pair_makes_a_quarter_turn in tests/test_rope.py."""
     source = find_lesson("rope").tests.read_text(encoding="utf-8")
     says = re.search(r'def test_one_pair_makes_a_quarter_turn.*\n +"""([^".]+)', source)[1]
-    assert feedback(KNOWN_MISTAKE).says(says)
-    assert says.split()[0] in plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
-
-
-def test_the_page_shows_advice_message_and_hint():
     page = feedback(KNOWN_MISTAKE)
-    assert page.says(ADVICE)
-    assert "called  rotate_half([3, 4])\ngot     [4, -3]\nwant    [-4, 3]" in page.text("pre")
-    assert "course hint rotate_half" in page.text("kbd")
-    assert page.says(f"{BUT_ONE} of {ALL} points")
-    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 1} passed, 1 is not right yet.")
-    assert "#rope.rotate_half" in page.links  # what to do next
-    assert not page.says("Well done")
-
-
-def test_what_is_to_do_is_not_called_wrong():
-    page = feedback(result(rotate_half=TO_DO, ntk_base=TO_DO))
-    assert page.says(f"Of {len(WORTH)} exercises, {len(WORTH) - 2} passed, 2 are still to do.")
-    assert page.says("Still to do ○ rotate_half")
-    assert not page.says("Not right yet")
-    assert "pre" not in page.texts
-
-
-RENAMED = "rope (1).py was graded as rope.py"
-
-
-def test_what_is_odd_about_the_files_is_told_once():
-    own = [result(lesson=stem) for stem in ("lookup", "rope")]
-    page = feedback(*own, notes=(RENAMED,))
-    assert page.says(f"What you handed in {RENAMED}")
-    assert " ".join(page.words).count(RENAMED) == 1
-    assert not feedback(result()).says("What you handed in")
-    output = gradescope(*own, notes=(RENAMED,))["output"]
-    assert output == f"{BOTH} of {BOTH} points.\n\nWhat you handed in:\n- {RENAMED}"
-
-
-def test_lessons_that_were_not_handed_in_come_later_and_in_one_line_each():
-    missing = not_tested(lesson="lookup", trouble="lookup.py was not handed in.")
-    page = feedback(missing, result(rotate_half=WRONG))
-    text = " ".join(page.words)
-    assert text.index("exercises/rope.py") < text.index("Not handed in")
-    assert page.says(f"1 {find_lesson('lookup').title}: lookup.py ")
-
-
-def test_what_could_not_be_used_is_not_called_missing():
-    missing = not_tested(trouble="rope.py was not handed in.")
-    assert feedback(missing).says(missing.trouble)
-    notes = ("rope.py is larger than 1 MB",)
-    page, document = feedback(missing, notes=notes), json.dumps(gradescope(missing, notes=notes))
-    for said in (page.says, document.__contains__):
-        assert said("There is no rope.py")
-        assert said("rope.py is larger than 1 MB")
-        assert not said(missing.trouble)
+    assert page.says(says) and "#rope.rotate_half" in page.links  # what to do next
+    assert says.split()[0] in plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
     note = f"{OWNER_UNCLEAR}: ann_1; another student's name looks the same"
-    text = json.dumps(gradescope(result(), notes=(note, RENAMED)))
-    assert RENAMED in text
-    assert "another student" not in text
-    page = feedback(result(), notes=(note, RENAMED))
-    assert not page.says("another student")
-    assert page.says(RENAMED)
+    page = " ".join(feedback(result(), notes=(note, RENAMED)).words)
+    for text in (page, json.dumps(gradescope(result(), notes=(note, RENAMED)))):
+        assert RENAMED in text and "another student" not in text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
+        replace(not_tested(lesson="lookup", trouble="The grader was killed."), key=""),
+        result(lesson="lookup", one_hot_bytes=TO_DO),
+        result(lesson="gpt", GPT=WRONG),  # beyond the total
+    ],
+)
+def test_nobody_passes_everything_with_a_lesson_that_does_not(other):
+    assert feedback(result()).says("Everything passes. Well done!")
+    assert not feedback(result(), other).says("Well done")
 
 
 # --- hostile names and texts ----------------------------------------------------------------
@@ -461,77 +466,27 @@ def test_gradescope_gets_points_and_messages_by_exercise():
 # --- the class ------------------------------------------------------------------------------
 
 
-def wrong(student, advice="", message=MESSAGE):
-    return with_exercise(result(student), exercise("rotate_half", HALF, WRONG, advice, message))
-
-
-def test_the_overview_counts_how_every_exercise_ended():
-    page = overview(
-        result("ann"),
-        result("bob", rotate_half=WRONG),
-        result("cy", rotate_half=TO_DO),
-        not_tested("dee"),
-    )
-    assert page.says(f"4 students, median {BUT_ONE} of {ALL} points")
-    assert page.says("rotate_half 1 1 1 1")
-    assert "<code>rotate_<wbr>half</code></th>" in page.html
-    (histogram,) = page.labels
-    tenth = min(10 * BUT_ONE // ALL, 9)
-    assert f" {ALL} points: 1 with 0 to 10%," in histogram
-    assert f"{3 if tenth == 9 else 2} with {10 * tenth} to {10 * tenth + 10}%" in histogram
-
-
 def test_who_was_not_graded_does_not_count_in_the_median():
     page = overview(result("ann"), replace(not_tested("dee"), key=""))
     assert page.says(f"median {ALL} of {ALL} points, 1 student")
 
 
-def test_the_most_frequent_misconception_comes_first_with_an_example():
-    rare = wrong("fay", "a rare one.")
-    frequent = [wrong(student, "a frequent one.") for student in ("bob", "cy", "dee")]
-    page = overview(rare, *frequent, result("gus", rotate_half=WRONG))
-    example = "called rotate_half([3, 4]) got [4, -3] want [-4, 3]"
-    assert page.says(f"3 a frequent one. rope {example} Who bob ; cy ; dee 1")
-    assert page.says("“one pair makes a quarter turn”")
+def test_the_histogram_counts_students_by_tenths():
+    (histogram,) = overview(
+        result("ann"), result("bob", rotate_half=WRONG), not_tested("dee")
+    ).labels
+    tenth = min(10 * BUT_ONE // ALL, 9)
+    assert f" {ALL} points: 1 with 0 to 10%," in histogram
+    assert f"{2 if tenth == 9 else 1} with {10 * tenth} to {10 * tenth + 10}%" in histogram
 
 
 @pytest.mark.parametrize("got", ["'Bob'", "a Bob", "[4,\n          Bob]", "its process says: “of”"])
 def test_an_example_has_no_word_that_a_student_wrote(got):
     """Another student's is shown; where there is none, none is."""
-    message = MESSAGE.replace("[4, -3]", got)
-    own = [wrong("bob", "a mistake.", message), wrong("cy", "a mistake.")]
-    assert overview(*own).says("got [4, -3]")
-    alone = overview(own[0])
-    assert alone.says("1 a mistake.")
-    assert not alone.says("called")
-
-
-def test_who_has_to_act_is_said_by_turns():
-    note = "rope (1).py was graded as rope.py"
-    page = overview(
-        *(not_tested("ann", stem) for stem in ("rope", "lookup")),
-        result("bob"),
-        replace(not_tested("cy", trouble="The grader itself was killed."), key=""),
-        not_tested("dee", trouble="rope.py was not handed in."),
-        notes={"ann": (note,), "bob": (note, f"{OWNER_UNCLEAR}: nobody can tell")},
-        about_class=["Nobody's: <b>.py."],
-    )
-    text = " ".join(page.words)
-    order = [
-        "You 1 module not graded",
-        "The grader itself was killed: cy",
-        "2 notes on unclear owners",
-        f"{OWNER_UNCLEAR}: nobody can tell: bob",
-        "Nobody's: <b>.py.",
-        "Students 2 modules that cannot be tested",
-        f"{BROKEN}: ann",
-        "1 module not handed in",
-        f"{note}: ann ; bob",
-    ]
-    places = [text.find(one) for one in order]
-    assert -1 not in places, order[places.index(-1)]
-    assert places == sorted(places)
-    assert text.count(note) == 1
+    own = [of_others("bob", MESSAGE.replace("[4, -3]", got), "a mistake.")]
+    assert overview(*own, of_others("cy", MESSAGE, "a mistake.")).says("got [4, -3]")
+    alone = overview(*own)
+    assert alone.says("1 a mistake.") and not alone.says("called")
 
 
 def test_points_are_an_independent_sum_on_every_page():
@@ -557,58 +512,14 @@ def test_points_are_an_independent_sum_on_every_page():
         assert Page(feedback_page(student)).says(f"{points} of {BOTH} points")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        not_tested(lesson="lookup", trouble="lookup.py was not handed in."),
-        replace(not_tested(lesson="lookup", trouble="The grader was killed."), key=""),
-        result(lesson="lookup", one_hot_bytes=TO_DO),
-        result(lesson="gpt", GPT=WRONG),  # beyond the total
-    ],
-)
-def test_nobody_passes_everything_with_a_lesson_that_does_not(other):
-    assert feedback(result()).says("Everything passes. Well done!")
-    assert not feedback(result(), other).says("Well done")
-
-
-def test_changes_are_told_by_what_made_them():
-    why = "The same module passes what refused it: test_sign."
-    found = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
-    page = overview(result("ann"), result("bob"), changes=[*found])
-    assert page.says(f"rope.rotate_half +3 {why} ann ; bob")
-    gone = Change("cyd", "rope", "rotate_half", 3, "", why)
-    assert overview(result("ann"), changes=[gone]).says(f"rope.rotate_half – {why} cyd")
-    other = [replace(one, exercise="apply_rope", after=2) for one in found]
-    page = overview(changes=[*found, *other, replace(gone, exercise="apply_rope"), gone])
-    assert page.says(f"2 exercises of rope +5 {why} ann ; bob 2 exercises of rope – {why} cyd")
-    assert overview(result("ann"), changes=[]).says("Nobody gained")
-    assert not overview(result("ann")).says("earlier run")
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("rotate_half did not come to an end in 30 s", " (took too long)"),
-        ("rotate_half was refused: “rotate_half called sys.exit(0); a”", " (called sys.exit)"),
-        ("rotate_half raised FileNotFoundError: /etc", " (FileNotFoundError)"),
-        ("rotate_half raised Zebulon: hello", ""),
-        (MESSAGE, ""),
-    ],
-)
-def test_what_ends_in_another_way_is_another_misconception(message, kind):
-    page = overview(wrong("ann", message=message), wrong("bob", message="the sign is wrong"))
-    says = f"rotate_half : the test “one pair makes a quarter turn” does not pass{kind} rope"
-    assert page.says(f"1 {says}" if kind else f"2 {says}") and not page.says("Zebulon")
-
-
 def test_an_example_whose_values_look_the_same_is_left_out():
     for got, is_shown in (("tensor (5, 8)", False), ("tensor (5, 7)", True)):
         message = f"no\ncalled rotate_half(x)\ngot    a {got}\nwant   a tensor (5, 8)"
-        assert overview(wrong("ann", message=message)).says("called rotate_half(x)") == is_shown
+        assert overview(of_others("ann", message)).says("called rotate_half(x)") == is_shown
 
 
 def test_names_are_folded_away_in_what_is_shown_to_a_class():
-    html = overview_page(grades(*(wrong(f"Zebulon{n}", "a mistake.") for n in range(3))))
+    html = overview_page(grades(*(of_others(f"Zebulon{n}", advice="a mistake.") for n in range(3))))
     shown = html.partition('id="misconceptions"')[2].partition('id="act"')[0]
     assert "Zebulon" in shown
     folded = r"<details><summary>Who</summary>.*?</details>"
@@ -631,10 +542,6 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path):
     assert page.says("proves nothing")
     assert page.says("published answers: rope_tables")
     assert page.says("rope.py contains every answer of the reference, word for word")
-
-
-def test_an_empty_class_is_said_to_be_one():
-    assert overview().says("Nothing was graded.")
 
 
 def test_a_class_of_500_is_one_page_below_250_kb_a_lesson_and_quick():
@@ -666,12 +573,6 @@ def test_every_file_is_replaced_in_one_step(tmp_path, monkeypatch):
     write_reports(grades(result(), result("bob")), tmp_path)
     assert set(replaced) == {path for path in tmp_path.rglob("*") if path.is_file()}
     assert len(replaced) == 2 + 2 * 2
-
-
-def test_the_same_message_is_told_once():
-    page = feedback(result(rotate_half=WRONG, ntk_base=WRONG))
-    assert page.text("pre").count("want    [-4, 3]") == 1
-    assert page.says("the same in ntk_base")
 
 
 # --- in a browser ---------------------------------------------------------------------------
