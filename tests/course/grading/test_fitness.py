@@ -109,11 +109,9 @@ def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
         assert not (tmp_path / "out" / "grades.csv").exists()
         return said
 
-    for _ in range(2):  # the second time, too
-        said = refused()
-        assert "nothing was graded" in said
-        for found in ("GPTEmbedding (test_t", "count_parameters (test_m", "tied_logits (which"):
-            assert found in said
+    said = refused()
+    for found in ("GPTEmbedding (test_t", "count_parameters (test_m", "tied_logits (which"):
+        assert "nothing was graded" in said and found in said
     mend(course, ("import torch\n", "import torch\ndef (\n"))
     said = refused()
     assert "SyntaxError: invalid syntax, " in said
@@ -290,10 +288,7 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     first = Path(shutil.copytree(graded_once, tmp_path / "first"))
     later = Path(shutil.copytree(submissions, tmp_path / "class"))
     (later / "bob" / "learned.py").write_bytes(REFERENCE)
-    second = graded_by(mended, later, tmp_path / "second", "--compare", "first")
-    assert second.returncode == 2
-    compare = ["--compare", str(first)]
-    second = graded_by(mended, later, tmp_path / "second", *compare)
+    second = graded_by(mended, later, tmp_path / "second", "--compare", str(first))
     assert second.returncode == 0, second.stderr
     lesson = find_lesson("learned")
     assert f"changed points: {len(lesson.exercises)} exercises, 1 student" in second.stdout
@@ -304,6 +299,3 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
     assert len(table) == 1 + len(lesson.exercises)
-    same = graded_by(mended, later, first, *compare)
-    assert same.returncode == 1
-    assert "--compare and --out" in same.stderr

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,7 +38,7 @@ from course.grading.grades import grades_of
 from course.grading.judge import grade as grading
 from course.grading.judge import local
 from course.grading.judge.cache import MAX_DAYS, Cache
-from course.grading.judge.grade import MAX_BYTES, GradingError, GradingSettings, Store, grade_all
+from course.grading.judge.grade import GradingError, GradingSettings, Store, grade_all
 from course.grading.judge.schedule import UnitQueue
 from course.grading.judge.unit import GradedResult, Unit, key_of, not_graded
 from course.grading.reports import pages_of_others
@@ -202,6 +203,7 @@ def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
     first, other = Store(tmp_path / "a"), Store(tmp_path / "b")
     drawn = first.seed(None)
     assert drawn == first.seed(None) != other.seed(None)
+    assert max(drawn, other.seed(None)).bit_length() > 100  # nobody can try them all
     assert first.seed(2**64) == first.seed(None) == 2**64
     for damaged in ("seven", "", "7\n7", "7" * 101):
         (tmp_path / "a" / "seed.txt").write_text(damaged, encoding="utf-8")
@@ -277,21 +279,21 @@ def test_without_a_folder_for_caches_it_is_in_the_users_own(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("name", ["seed.txt", "results.jsonl"])
 @pytest.mark.parametrize("kind", ["a pipe", "a link", "a folder", "a huge file"])
-def test_only_regular_files_of_an_earlier_run_are_read(tmp_path, name, kind):
+def test_only_regular_files_of_an_earlier_run_are_read(tmp_path, monkeypatch, name, kind):
     """And nobody waits for a pipe."""
-    store, file = Store(tmp_path / "out"), tmp_path / "out" / name
+    monkeypatch.setattr(grading, "MAX_BYTES", 10_000)
+    store, file, results = Store(tmp_path), tmp_path / name, [replace(ANN, key="a")]
     store.seed(SEED)
-    store.write_results([replace(ANN, key="a")])
-    assert (store.kept_seed(), store.results()) == (SEED, [replace(ANN, key="a")])
-    if kind == "a link":
-        file.rename(tmp_path / "elsewhere")
-        file.symlink_to(tmp_path / "elsewhere")
-    elif kind == "a huge file":
-        os.truncate(file, MAX_BYTES + 1)
+    store.write_results(results)
+    assert (store.kept_seed(), store.results()) == (SEED, results)
+    if kind == "a huge file":
+        os.truncate(file, 10_001)
     else:
-        file.unlink()
-        {"a pipe": os.mkfifo, "a folder": os.mkdir}[kind](file)
-    assert (store.kept_seed(), store.results()) in [(None, [replace(ANN, key="a")]), (SEED, [])]
+        there = file.rename(tmp_path / "elsewhere")
+        makers = {"a pipe": os.mkfifo, "a folder": os.mkdir, "a link": partial(os.symlink, there)}
+        makers[kind](file)
+    left = (None, results) if name == "seed.txt" else (SEED, [])
+    assert (store.kept_seed(), store.results()) == left
 
 
 @pytest.mark.parametrize("place", ["the current folder", "the import path", "the course"])
@@ -453,32 +455,24 @@ def test_what_two_sources_claim_is_not_graded_and_said(submissions, out, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    "arguments",
     [
-        (["nowhere"], "nowhere"),
-        ([], "SUBMISSIONS"),
-        ([".", "--lesson", "roap"], '"roap"; did you mean "rope"?'),
-        ([".", "--jobs", "0"], "0 is not in"),
-        (["--self-test", "--lesson", "rope"], "--self-test"),
-        (["graded"], "results of an earlier run"),
-        ([".", "--out", "."], "--out is the folder of submissions"),
-        (["circle.zip"], "neither a folder nor a zip"),
-        (["graded/ann", "--out", "x" * 300], "File name too long"),
+        *("nowhere", "", ". --lesson roap", ". --jobs 0", "--self-test --lesson rope"),
+        *("graded", ". --out .", "graded/ann --out graded/ann/out", "circle.zip"),
+        *(f"graded/ann --out {'x' * 300}", "graded/ann --out graded/seed.txt/out"),
+        *("graded/ann --compare nowhere", "graded/ann --compare other --out other"),
     ],
 )
-def test_bad_input_is_a_sentence(arguments, sentence, golden, tmp_path, monkeypatch):
+def test_bad_input_is_a_sentence(arguments, golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_class(tmp_path / "graded", {"ann": STUB})
     Path("circle.zip").symlink_to("circle.zip")
-    for name in ("seed.txt", "results.jsonl"):
-        Path("graded", name).touch()
-    result = CliRunner().invoke(grade, arguments)
-    assert result.exit_code != 0
-    assert sentence in result.output
-    assert "Traceback" not in result.output
+    for name in ("graded/seed.txt", "graded/results.jsonl", "other/results.jsonl"):
+        write_atomically(Path(name), "")
+    result = CliRunner().invoke(grade, arguments.split())
+    assert result.exit_code != 0 and not Path("graded", "ann", "out").exists()
     golden(
-        "what grade refuses",
-        {" ".join(arguments) or "nothing": result.output.replace(f"{tmp_path}/", "")},
+        "what grade refuses", {arguments or "nothing": result.output.replace(f"{tmp_path}/", "")}
     )
 
 
@@ -538,7 +532,7 @@ def with_results(out: Path, cache: Path, count: int) -> bool:
 def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path, cache):
     """The reference and the stub count as well, and the reference is ann's."""
     sessions: list[int] = []
-    for count in (0, 1, 4):
+    for count in (0, 4):
         process = subprocess.Popen(
             grader(submissions, tmp_path, "--jobs", "1", "--seed", str(SEED)),
             stdout=subprocess.DEVNULL,
@@ -583,7 +577,7 @@ def busy_workers(grader: int) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("count", [0, 5])
 def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, cache, count):
     """Ctrl+C when there are so many results; nobody waits for the endless module of another."""
     shutil.copytree(submissions, tmp_path / "class")
@@ -638,18 +632,3 @@ def test_a_judge_can_leave_while_a_mistake_is_tried_out():
     with guarded("a known mistake"):
         assert os._exit is not leave
         assert local.leave_process is leave
-
-
-def test_where_nothing_can_be_written_nothing_is_called_saved(submissions, tmp_path):
-    (tmp_path / "file").touch()
-    result = run(submissions, out=tmp_path / "file" / "out")
-    assert result.exit_code == 1
-    assert "Not a directory" in result.output and "saved" not in result.output
-
-
-@pytest.mark.parametrize("out", ["graded", "."])
-def test_results_do_not_go_among_the_submissions(submissions, out):
-    result = run(submissions, out=submissions / out)
-    assert result.exit_code == 1
-    assert str(submissions) in result.output.replace("\n", "")
-    assert not (submissions / "graded").exists()
