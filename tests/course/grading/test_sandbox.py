@@ -82,28 +82,17 @@ def test_a_worker_answers():
         assert worker.connection.recv(100) == b"HELLO"
 
 
-def import_packages():
-    import colorsys  # noqa: F401
-    import decimal  # noqa: F401
+def test_a_worker_imports_packages_and_knows_nothing(monkeypatch):
+    def seen():
+        import colorsys  # noqa: F401
+        import decimal  # noqa: F401
 
-    import numpy.polynomial.hermite
+        import numpy.polynomial.hermite as package
 
-    return numpy.polynomial.hermite.__name__
+        return package.__name__, len(os.urandom(8)), os.environ == ENVIRONMENT, os.getcwd()
 
-
-@pytest.mark.parametrize(
-    ("act", "given"),
-    [
-        (import_packages, "numpy.polynomial.hermite"),
-        (lambda: len(os.urandom(8)), "8"),
-        (lambda: os.environ == ENVIRONMENT, "True"),
-        (os.getcwd, "/"),
-    ],
-    ids=["imports packages", "has randomness", "has the minimal environment", "is in the root"],
-)
-def test_a_worker(act, given, monkeypatch):
     monkeypatch.setenv("SECRET", "token")
-    assert answer(act) == given
+    assert answer(seen) == "('numpy.polynomial.hermite', 8, True, '/')"
 
 
 # --- hostile code ---------------------------------------------------------------------------
@@ -234,27 +223,22 @@ def empty_file():
     os.close(os.open(os.devnull, os.O_RDONLY | os.O_TRUNC))
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        make_file,
-        lambda: os.listdir("/tmp"),
-        lambda: Path(__file__).read_bytes(),
-        lambda: os.rename("/usr/lib", "/usr/lib2"),
-    ],
-    ids=["make a file", "list a folder", "read a file", "rename a folder"],
-)
-def test_landlock_alone_keeps_files_closed(act):
-    assert refused_with(enter_landlock, act)
+CLOSED_ALONE = {
+    "Landlock, make a file": (enter_landlock, make_file),
+    "Landlock, list a folder": (enter_landlock, lambda: os.listdir("/tmp")),
+    "Landlock, read a file": (enter_landlock, lambda: Path(__file__).read_bytes()),
+    "Landlock, rename a folder": (enter_landlock, lambda: os.rename("/usr/lib", "/usr/lib2")),
+    "seccomp, make a file": (enter_seccomp, make_file),
+    "seccomp, empty a file": (enter_seccomp, empty_file),
+    "seccomp, open a socket": (enter_seccomp, socket.socket),
+    "seccomp, fork": (enter_seccomp, os.fork),
+    "seccomp, send a signal": (enter_seccomp, lambda: os.kill(os.getppid(), 0)),
+}
 
 
-@pytest.mark.parametrize(
-    "act",
-    [make_file, empty_file, socket.socket, os.fork, lambda: os.kill(os.getppid(), 0)],
-    ids=["make a file", "empty a file", "open a socket", "fork", "send a signal"],
-)
-def test_seccomp_alone_keeps_calls_closed(act):
-    assert refused_with(enter_seccomp, act)
+@pytest.mark.parametrize(("enter", "act"), CLOSED_ALONE.values(), ids=CLOSED_ALONE)
+def test_each_layer_alone_keeps_closed_what_it_is_for(enter, act):
+    assert refused_with(enter, act)
 
 
 def test_landlock_alone_lets_listed_files_be_read():
@@ -304,14 +288,12 @@ def test_a_container_may_have_less_memory_than_its_machine(tmp_path, version):
     assert available_memory(tmp_path, tmp_path) == 2_000_000_000
 
 
-def test_killed_while_it_waits():
+def test_killed_while_it_waits_by_us_or_by_the_system():
     with spawn(lambda connection: connection.recv(1) and time.sleep(60)) as worker:
         worker.connection.sendall(b"x")
     assert worker.why_it_ended().endswith("was stopped")
-
-
-def test_killed_by_the_system():
-    with spawn(lambda connection: connection.recv(1)) as worker:
+    with spawn(wait) as worker:
+        assert said_by(worker) == "ready"
         os.kill(worker.pid, signal.SIGKILL)
         assert worker.connection.recv(1) == b""
         os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
@@ -395,19 +377,13 @@ def in_namespaces(act) -> str:
     return said
 
 
-def test_a_worker_in_namespaces_sees_no_file_but_what_it_may_read():
+def test_a_worker_in_namespaces_is_alone_and_sees_no_file_but_what_it_may_read():
     def seen():
-        there = [
-            os.path.exists(path)
-            for path in ("/etc/passwd", "/proc/1", ROOT / "README.md", __file__)
-        ]
-        return there, os.path.exists(os.__file__)
+        closed = ("/etc/passwd", "/proc/1", ROOT / "README.md", __file__)
+        is_alone = os.getppid() == 0 and os.getpid() < 10
+        return is_alone, *map(os.path.exists, (*closed, os.__file__))
 
-    assert in_namespaces(seen) == "([False, False, False, False], True)"
-
-
-def test_a_worker_in_namespaces_is_alone():
-    assert in_namespaces(lambda: (os.getppid(), os.getpid() < 10)) == "(0, True)"
+    assert in_namespaces(seen) == "(True, False, False, False, False, True)"
 
 
 def test_where_there_are_no_namespaces_a_worker_does_without(monkeypatch):
