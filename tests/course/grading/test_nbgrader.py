@@ -121,9 +121,14 @@ def hand_in(
     return place
 
 
+def url_of(folder: Path) -> str:
+    """Where the gradebook of a class is."""
+    return f"sqlite:///{folder}/gradebook.db"
+
+
 def scores(folder: Path) -> dict[str, dict[str, float | None]]:
     """The automatic score of every cell, by student."""
-    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+    with Gradebook(url_of(folder)) as book:
         return {
             submission.student.id: {
                 grade.name: grade.auto_score for grade in submission.notebooks[0].grades
@@ -253,34 +258,21 @@ def test_scores_are_the_judges_whatever_the_notebook_says(graded):
         "jon": NOTHING | {"why-relative": NOT_ANSWERED},
     }
     assert scores(graded) == expected
-    with Gradebook(f"sqlite:///{graded}/gradebook.db") as book:
+    with Gradebook(url_of(graded)) as book:
         totals = {one.student.id: one.score for one in book.assignment_submissions("5_rope")}
     assert totals == {name: sum(filter(None, own.values())) for name, own in expected.items()}
 
 
 @sandboxed
 @pytest.mark.slow
-def test_what_is_odd_is_a_sentence(graded):
+def test_what_is_odd_is_a_sentence(graded, golden):
     said = (graded / "said.txt").read_text(encoding="utf-8")
-    no_cell = "The notebook has no cell called why-relative: look for the answer"
-    for sentence in (
-        "emil: 5_rope.ipynb is not a notebook, or has no cells.",
-        "fay: 5_rope.ipynb was not handed in.",
-        *(f"{student}: {no_cell}" for student in ("emil", "fay")),
-        "jon: rope.py is a link, or not a file, so it was not read.",
-        f"jon: 0 of {ROPE.points} points: rope.py was not handed in.",
-        "jon: timestamp.txt is a link, or not a file, so it was not read.",
-        *(f"{f'submitted/{name}/5_rope'!r} was left out: it must be a folder" for name in LEFT_OUT),
-    ):
-        assert sentence in said
-    for sentence in (
-        "Traceback",
-        "SAWarning",
-        "ann: The notebook has no cell",
-        "bob: The notebook has no cell",
-    ):
-        assert sentence not in said
-    assert no_cell in html.unescape(autograded(graded, "emil").cells[0].source)
+    assert "Traceback" not in said and "SAWarning" not in said
+    assert f"jon: 0 of {ROPE.points} points: rope.py was not handed in." in said
+    warned = re.findall(r"^\[AutogradeApp \| (?:WARNING|ERROR)\] (.*)", said, re.MULTILINE)
+    golden("what nbgrader says of a class", {"autograde": "\n".join(sorted(set(warned)))})
+    cells = autograded(graded, "emil").cells
+    assert "look for the answer" in html.unescape(cells[0].source)
 
 
 @sandboxed
@@ -333,31 +325,30 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
 @sandboxed
 @pytest.mark.slow
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
-    folder, url = tmp_path / "class", f"sqlite:///{tmp_path}/class/gradebook.db"
+    folder = tmp_path / "class"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
     for student in ("bob", "emil", "hal", "jon"):
         shutil.rmtree(folder / "submitted" / student)
-    with Gradebook(url) as book:
-        for student in ("ann", "fay"):
-            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
+
+    def answers(book):
+        return [book.find_grade("why-relative", "5_rope", "5_rope", one) for one in ("ann", "fay")]
+
+    with Gradebook(url_of(folder)) as book:
+        for grade in answers(book):
             assert grade.needs_manual_grade
             grade.manual_score, grade.needs_manual_grade = 1.5, False
         book.db.commit()
     nbgrader(folder, "autograde", "5_rope")
+    with Gradebook(url_of(folder)) as book:
+        left = [(one.manual_score, one.needs_manual_grade) for one in answers(book)]
+    assert left == [(1.5, False)] * 2
     changed = with_answer(released(folder), "Rotations add up to the offset.")
     nbformat.write(changed, folder / "submitted/ann/5_rope/5_rope.ipynb")
-    with Gradebook(url) as book:
-        for student in ("ann", "fay"):
-            grade = book.find_grade("why-relative", "5_rope", "5_rope", student)
-            assert (grade.manual_score, grade.needs_manual_grade) == (1.5, False)
     nbgrader(folder, "autograde", "5_rope")
-    with Gradebook(url) as book:
+    with Gradebook(url_of(folder)) as book:
         assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
-        needed = [
-            book.find_grade("why-relative", "5_rope", "5_rope", student).needs_manual_grade
-            for student in ("ann", "fay")
-        ]
-    assert needed == [True, False]  # for the answer is another now
+        needed = [one.needs_manual_grade for one in answers(book)]
+    assert needed == [True, False]  # for ann's answer is another now
 
 
 @sandboxed
@@ -491,14 +482,10 @@ DOWNLOAD = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_one_zip", [True, False])
-def test_zip_collect_takes_what_a_learning_platform_gives(folder, is_one_zip):
+def test_zip_collect_takes_what_a_learning_platform_gives(folder):
     archive = folder / "downloaded/5_rope/archive"
     archive.mkdir(parents=True)
-    files = {"submissions.zip": zipped(DOWNLOAD)} if is_one_zip else DOWNLOAD
-    for name, content in files.items():
-        (archive / name).parent.mkdir(exist_ok=True)
-        (archive / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (archive / "submissions.zip").write_bytes(zipped(DOWNLOAD))
     said = nbgrader(folder, "zip_collect", "5_rope")
     collected = {
         str(path.relative_to(folder / "submitted")): path.read_text(encoding="utf-8")
@@ -508,12 +495,7 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder, is_one_zip):
         **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "cleo", "fay")},
         **{f"{name}/5_rope/5_rope.ipynb": f"{name}'s" for name in ("ann", "bob")},
     }
-    for noted in (
-        "dan: dan_127_705_work.zip",
-        "eve: rope.py is larger",
-        "work it is: rope.py",
-        "'x_(y)'",
-    ):
+    for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "is: rope.py", "'x_(y)'"):
         assert noted in said
 
 
