@@ -111,86 +111,57 @@ def separated(text, delimiter):
     return re.sub(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', delimiter, text)
 
 
+C, D = ("rope=RoPE (90121)",), ("rope=Assignment: RoPE (Real)",)
+AT_50, AT_100 = (f"{HALF * most:.2f}".rstrip("0").rstrip(".") for most in (50, 100))
+HALF_OF_ALL = f"{HALF * ROPE.points:g}"
+GERMAN_HALF = AT_50.replace(".", ",")
+FRENCH_HALF = f'"{GERMAN_HALF}"' if "," in GERMAN_HALF else GERMAN_HALF
+
+
 class Case(NamedTuple):
     """An export, and the cells of three students before and after.
 
     Jane handed in half, by the LMS's number; Łukasz everything, by his name; Bob nothing.
     """
 
-    lms: str
     text: str
     maximum: str
-    before: tuple[str, str, str]
-    after: tuple[str, str]
+    before: tuple[str, str, str] = ("", "", "")
+    after: tuple[str, str] = (AT_50, "50")
     encoding: str = "utf-8"
     line_end: str = "\n"
     columns: tuple[str, ...] = ()
 
+    @property
+    def lms(self) -> str:
+        return "canvas" if self.text.startswith("Student") else "moodle"
 
-C, D = ("rope=RoPE (90121)",), ("rope=Assignment: RoPE (Real)",)
-AT_50, AT_100 = (f"{HALF * most:.2f}".rstrip("0").rstrip(".") for most in (50, 100))
-HALF_OF_ALL = f"{HALF * ROPE.points:g}"
-GERMAN_HALF = AT_50.replace(".", ",")
-FRENCH_HALF = f'"{GERMAN_HALF}"' if "," in GERMAN_HALF else GERMAN_HALF
+
+SEMICOLONS = separated(CANVAS, ";")
+LOCKED = MOODLE.replace("Yes", "No", 1)
+EMPTY_COLUMN = MOODLE.replace("Grade,", "Group,Grade,", 1)
+EMPTY_COLUMN = EMPTY_COLUMN.replace("<", ",<").replace(",,<max>", ",<max>")
+LATIN = GERMAN.replace("Łukasz Żółć", "Zoë")
+DASHES, NINES = ("-", "-", "-"), ("9.00", "9.00", "9.00")
 CASES = {
-    "Canvas": Case("canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), columns=C),
-    "Canvas, numbers before": Case(
-        "canvas", CANVAS, "50", ("1", "2", "3"), (AT_50, "50"), columns=C
-    ),
-    "Canvas, excused": Case("canvas", CANVAS, "50.0", ("EX", "", "EX"), ("EX", "50"), columns=C),
-    "Canvas, BOM and CRLF": Case(
-        "canvas", CANVAS, "50.0", ("", "9.0", ""), (AT_50, "50"), "utf-8-sig", "\r\n", C
-    ),
-    "Canvas, CR": Case(
-        "canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), line_end="\r", columns=C
-    ),
-    "Canvas, UTF-16": Case(
-        "canvas", CANVAS, "50.0", ("", "", ""), (AT_50, "50"), "utf-16", "\r\n", C
-    ),
-    "Canvas, semicolons and decimal commas": Case(
-        "canvas",
-        separated(CANVAS, ";"),
-        "50,0",
-        ("", "12,5", "7,0"),
-        (GERMAN_HALF, "50"),
-        columns=C,
-    ),
-    "Canvas, tabs": Case(
-        "canvas", separated(CANVAS, "\t"), "50.0", ("", "", ""), (AT_50, "50"), columns=C
-    ),
-    "Moodle": Case("moodle", MOODLE, "100.00", ("", "", ""), (AT_100, "100")),
-    "Moodle, locked": Case(
-        "moodle", MOODLE.replace("Yes", "No", 1), "100.00", ("4.00", "", ""), ("4.00", "100")
-    ),
-    "Moodle, dashes and CRLF": Case(
-        "moodle", MOODLE, "50.00", ("-", "-", "-"), (AT_50, "50"), "utf-8-sig", "\r\n"
-    ),
-    "Moodle, the column named": Case(
-        "moodle", MOODLE, "50.00", ("", "", ""), (AT_50, "50"), columns=("5=Grade",)
-    ),
-    "Moodle, an empty column and all grades the same": Case(
-        "moodle",
-        MOODLE.replace("Grade,", "Group,Grade,", 1).replace("<", ",<").replace(",,<max>", ",<max>"),
-        "50.00",
-        ("9.00", "9.00", "9.00"),
-        (AT_50, "50"),
-    ),
-    "Moodle in German": Case("moodle", GERMAN, "50,00", ("", "12,50", ""), (GERMAN_HALF, "50")),
-    "Moodle in German, Latin-1": Case(
-        "moodle",
-        GERMAN.replace("Łukasz Żółć", "Zoë"),
-        "50,00",
-        ("", "", ""),
-        (GERMAN_HALF, "50"),
-        "latin-1",
-    ),
-    "Moodle in French": Case(
-        "moodle", FRENCH, '"50,00"', ("", '"12,50"', ""), (FRENCH_HALF, '"50"')
-    ),
-    "Moodle in Japanese": Case("moodle", JAPANESE, "50.00", ("", "", ""), (AT_50, "50")),
-    "Moodle's gradebook": Case(
-        "moodle", GRADEBOOK, "", ("-", "-", "-"), (HALF_OF_ALL, str(ROPE.points)), columns=D
-    ),
+    "Canvas": Case(CANVAS, "50.0", columns=C),
+    "Canvas, numbers before": Case(CANVAS, "50", ("1", "2", "3"), columns=C),
+    "Canvas, excused": Case(CANVAS, "50.0", ("EX", "", "EX"), ("EX", "50"), columns=C),
+    "Canvas, BOM": Case(CANVAS, "50.0", ("", "9.0", ""), (AT_50, "50"), "utf-8-sig", "\r\n", C),
+    "Canvas, CR": Case(CANVAS, "50.0", line_end="\r", columns=C),
+    "Canvas, UTF-16": Case(CANVAS, "50.0", encoding="utf-16", line_end="\r\n", columns=C),
+    "Canvas, commas": Case(SEMICOLONS, "50,0", ("", "12,5", "7,0"), (GERMAN_HALF, "50"), columns=C),
+    "Canvas, tabs": Case(separated(CANVAS, "\t"), "50.0", columns=C),
+    "Moodle": Case(MOODLE, "100.00", after=(AT_100, "100")),
+    "Moodle, locked": Case(LOCKED, "100.00", ("4.00", "", ""), ("4.00", "100")),
+    "Moodle, dashes": Case(MOODLE, "50.00", DASHES, (AT_50, "50"), "utf-8-sig", "\r\n"),
+    "Moodle, the column named": Case(MOODLE, "50.00", columns=("5=Grade",)),
+    "Moodle, an empty column and all grades the same": Case(EMPTY_COLUMN, "50.00", NINES),
+    "Moodle in German": Case(GERMAN, "50,00", ("", "12,50", ""), (GERMAN_HALF, "50")),
+    "Moodle, Latin-1": Case(LATIN, "50,00", after=(GERMAN_HALF, "50"), encoding="latin-1"),
+    "Moodle in French": Case(FRENCH, '"50,00"', ("", '"12,50"', ""), (FRENCH_HALF, '"50"')),
+    "Moodle in Japanese": Case(JAPANESE, "50.00"),
+    "Gradebook": Case(GRADEBOOK, "", DASHES, (HALF_OF_ALL, str(ROPE.points)), columns=D),
 }
 
 
