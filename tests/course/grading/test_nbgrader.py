@@ -30,6 +30,7 @@ from nbgrader.utils import compute_checksum, determine_grade, parse_utc
 from traitlets.config import Config
 
 from course.cli import nbgrader as command
+from course.core.files import write_atomically
 from course.core.stubs import stub_from
 from course.core.syllabus import find_lesson, lessons
 from course.grading.judge.unit import GradedResult
@@ -408,10 +409,11 @@ AT = "5_rope+2026-11-20 10:00:00.000000 UTC+x"
 
 
 @pytest.fixture
-def inbound(laid_out, tmp_path, monkeypatch) -> Path:
-    """Where students put what they hand in, by the exchange."""
+def inbound(tmp_path, monkeypatch) -> Path:
+    """Where students put what they hand in, by the exchange, of an assignment with two files."""
     monkeypatch.setattr("nbgrader.api.get_alembic_version", lambda: "")  # it takes seconds
-    shutil.copytree(laid_out / "release", tmp_path / "class/release")
+    for name in ("5_rope.ipynb", "rope.py"):
+        write_atomically(tmp_path / "class/release/5_rope" / name, "released")
     inbound = tmp_path / "exchange/what-and-where/inbound"
     inbound.mkdir(parents=True)
     (tmp_path / "exchange").chmod(0o777)
