@@ -170,22 +170,6 @@ def test_the_zip_is_the_same_each_time_and_holds_what_gradescope_runs():
     assert unwanted == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--lesson", "roap"], '"roap"; did you mean "rope"?'),
-        (["--out", "nowhere/a.zip"], "nowhere"),
-    ],
-)
-def test_bad_input_is_a_sentence(arguments, sentence, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(gradescope.gradescope, arguments)
-    assert result.exit_code != 0
-    assert sentence in result.output
-    assert "Traceback" not in result.output
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def container(tmp_path_factory) -> Path:
     """A folder like Gradescope's /autograder, but for the installed packages, which are ours."""

@@ -31,6 +31,7 @@ from classes import (
 from click.testing import CliRunner
 
 from course import ROOT
+from course.cli import main
 from course.cli.grade import grade
 from course.core.files import write_atomically
 from course.core.syllabus import find_lesson
@@ -454,26 +455,41 @@ def test_what_two_sources_claim_is_not_graded_and_said(submissions, out, tmp_pat
     assert [row.split(",")[1:3] for row in rows[1:4:2]] == [["0", "0"], ["13", "15"]]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *("nowhere", "", ". --lesson roap", ". --jobs 0", "--self-test --lesson rope"),
-        *("graded", ". --out .", "graded/ann --out graded/ann/out", "circle.zip"),
-        *(f"graded/ann --out {'x' * 300}", "graded/ann --out graded/seed.txt/out"),
-        *("graded/ann --compare nowhere", "graded/ann --compare other --out other"),
-    ],
-)
-def test_bad_input_is_a_sentence(arguments, golden, tmp_path, monkeypatch):
+REFUSED = [
+    *("grade nowhere", "grade", "grade . --lesson roap", "grade . --jobs 0", "grade circle.zip"),
+    *("grade --self-test --lesson rope", "grade graded", "grade . --out ."),
+    *(
+        "grade class --out class/out",
+        "grade class --out a.csv/out",
+        f"grade class --out {'x' * 300}",
+    ),
+    *("grade class --compare nowhere", "grade class --compare other --out other"),
+    *("grade class --moodle nowhere.csv", "grade class --canvas a.csv --moodle a.csv"),
+    *("grade class --column rope=A", "grade class --canvas graded/canvas.csv --column rope=A"),
+    *("gradescope --lesson roap", "gradescope --out nowhere/a.zip"),
+    *("nbgrader init class", "nbgrader init a.csv", "nbgrader init circle.zip"),
+]
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_bad_input_is_a_sentence_and_changes_nothing(command, golden, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_class(tmp_path / "graded", {"ann": STUB})
+    write_class(tmp_path / "class", {"ann": STUB})
     Path("circle.zip").symlink_to("circle.zip")
     for name in ("graded/seed.txt", "graded/results.jsonl", "other/results.jsonl"):
         write_atomically(Path(name), "")
-    result = CliRunner().invoke(grade, arguments.split())
-    assert result.exit_code != 0 and not Path("graded", "ann", "out").exists()
-    golden(
-        "what grade refuses", {arguments or "nothing": result.output.replace(f"{tmp_path}/", "")}
-    )
+    for name in ("a.csv", "graded/canvas.csv"):
+        write_atomically(Path(name), "Student,ID,A\nPoints Possible,,10\nann,1,\n")
+
+    def files() -> dict[str, bytes | None]:
+        return {str(one): one.read_bytes() if one.is_file() else None for one in Path().rglob("*")}
+
+    before = files()
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code != 0 and "Traceback" not in result.output
+    assert files() == before
+    said = result.output.replace(f"{tmp_path}/", "")
+    golden("commands that are refused", {command.replace("x" * 300, "x..."): said})
 
 
 def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch):

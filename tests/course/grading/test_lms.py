@@ -352,30 +352,6 @@ def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
     assert Path("export.csv").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--canvas", "a.csv", "--moodle", "a.csv"], "only one export"),
-        (["--column", "rope=A"], "add --canvas or --moodle"),
-        (["--moodle", "none.csv"], "does not exist"),
-        (
-            ["--canvas", "graded/canvas.csv", "--column", "rope=A"],
-            "the filled-in export would replace",
-        ),
-    ],
-)
-def test_options_that_do_not_go_together_are_one_sentence(options, sentence, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_class(tmp_path / "class", {"jane": STUB})
-    Path("graded").mkdir()
-    for path in ("a.csv", "graded/canvas.csv"):
-        Path(path).write_text(ONE, encoding="utf-8")
-    ran = CliRunner().invoke(grade, ["class", "--unsandboxed", *options])
-    assert ran.exit_code != 0 and sentence in ran.output
-    assert os.listdir("graded") == ["canvas.csv"]
-    assert Path("graded/canvas.csv").read_text(encoding="utf-8") == ONE
-
-
 def test_a_worksheet_of_moodle_is_of_one_lesson():
     results = [result("Jane Doe"), result("Jane Doe", stem="lookup")]
     with pytest.raises(ExportError, match=r"one assignment.* 2 lessons"):

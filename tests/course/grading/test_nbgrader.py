@@ -501,19 +501,6 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder):
         assert noted in said
 
 
-@pytest.mark.parametrize("name", ["mine", "file", "link"])
-def test_a_folder_that_is_in_use_is_left_alone(name, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
-    (tmp_path / "file").write_text("mine", encoding="utf-8")
-    (tmp_path / "link").symlink_to("nowhere")
-    done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / name)])
-    assert done.exit_code == 1
-    assert f"{name} already exists" in done.output and len(done.output.splitlines()) == 1
-    there = sorted(path.name for path in tmp_path.rglob("*"))
-    assert there == ["file", "link", "mine", "notes.txt"]
-
-
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "source_of", lambda stem: tmp_path / f"none/{stem}.py")
     done = CliRunner().invoke(command.nbgrader, ["init", str(tmp_path / "class")])
