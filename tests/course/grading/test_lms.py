@@ -290,51 +290,36 @@ def test_a_cell_of_an_endless_text_takes_no_time():
 A = "rope=A"
 ONE = "Student,ID,A,A b,A b\nPoints Possible,,10,5,5\njane,1,,,\n"
 REFUSED = {
-    "no title": ("canvas", ONE, ["rope"], "LESSON=TITLE"),
-    "no lesson": ("canvas", ONE, ["roap=A"], 'did you mean "rope"'),
-    "a lesson twice": ("canvas", ONE, ["rope=A", "5=B"], "two columns for rope"),
-    "a column twice": ("canvas", ONE, ["rope=A", "lookup=A"], '"A" for two lessons'),
-    "no such column": ("canvas", ONE, ["rope=AA"], 'no column "AA"; did you mean "A"'),
-    "a part of a title": (
-        "canvas",
-        ONE.replace(",A,", ",Rotary embeddings (90121),"),
-        ["rope=rotary"],
-        'no column "rotary"; did you mean "Rotary embeddings (90121)"',
-    ),
-    "a column of another lesson": ("canvas", ONE, ["lookup=A"], "you are grading only rope"),
-    "two such columns": ("canvas", ONE, ["rope=A b"], '2 columns with the title "A b"'),
-    "no columns named": ("canvas", ONE, [], "name the column of each lesson"),
-    "no maximum": ("canvas", ONE.replace("10", "0"), ["rope=A"], '"A" 0 points possible'),
-    "no gradebook": ("canvas", MOODLE, ["rope=Grade"], "not an export of Canvas's gradebook"),
-    "no table": ("canvas", "jane\n", ["rope=A"], "is not a CSV"),
-    "an open quote": ("canvas", f'{ONE}"bob,2\n', ["rope=A"], "a quote is never closed"),
-    "a student twice": ("canvas", f"{ONE}jane,1,,,\n", ["rope=A"], "two students with"),
-    "two submissions": ("canvas", ONE.replace("jane,", '"Jane, B",'), ["rope=A"], "same student"),
-    "no worksheet": ("moodle", ONE, [], "name the column of grades"),
-    "an empty worksheet": ("moodle", MOODLE.partition("\n")[0] + "\n", [], "name the column"),
-    "a column of words": ("moodle", MOODLE, ["rope=Full name"], "contain grades in points"),
-    "no maximum grade": (
-        "moodle",
-        MOODLE.replace("<max>", "").replace("<jane>", ""),
-        ["rope=Grade"],
-        'no maximum grade to the right of "Grade"',
-    ),
-    "no row above the students": (
-        "canvas",
-        "Student,ID,A\njane,1,\nbob,,7\n",
-        ["rope=A"],
-        'no "Points Possible" for "A"',
-    ),
-    "percentages": ("moodle", "Name,A\njane,80 %\n", ["rope=A"], "contain grades in points"),
-    "more than the points": ("moodle", "Name,A\njane,88.0\n", ["rope=A"], "88.0 is more than"),
-}  # fmt: skip
+    "no title": ("canvas", ONE, "rope"),
+    "no lesson": ("canvas", ONE, "roap=A"),
+    "a lesson twice": ("canvas", ONE, "rope=A", "5=B"),
+    "a column twice": ("canvas", ONE, "rope=A", "lookup=A"),
+    "no such column": ("canvas", ONE, "rope=AA"),
+    "a part of a title": ("canvas", ONE.replace(",A,", ",Rotary (90121),"), "rope=rotary"),
+    "a column of another lesson": ("canvas", ONE, "lookup=A"),
+    "two such columns": ("canvas", ONE, "rope=A b"),
+    "no columns named": ("canvas", ONE),
+    "no maximum": ("canvas", ONE.replace("10", "0"), "rope=A"),
+    "no gradebook": ("canvas", MOODLE, "rope=Grade"),
+    "no table": ("canvas", "jane\n", "rope=A"),
+    "an open quote": ("canvas", f'{ONE}"bob,2\n', "rope=A"),
+    "a student twice": ("canvas", f"{ONE}jane,1,,,\n", "rope=A"),
+    "two submissions": ("canvas", ONE.replace("jane,", '"Jane, B",'), "rope=A"),
+    "no row of points": ("canvas", "Student,ID,A\njane,1,\nbob,,7\n", "rope=A"),
+    "no worksheet": ("moodle", ONE),
+    "an empty worksheet": ("moodle", MOODLE.partition("\n")[0] + "\n"),
+    "a column of words": ("moodle", MOODLE, "rope=Full name"),
+    "no maximum grade": ("moodle", re.sub("<max>|<jane>", "", MOODLE), "rope=Grade"),
+    "percentages": ("moodle", "Name,A\njane,80 %\n", "rope=A"),
+    "more than the points": ("moodle", "Name,A\njane,88.0\n", "rope=A"),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
-    name, tmp_path, monkeypatch
+    name, tmp_path, monkeypatch, golden
 ):
-    lms, text, columns, sentence = REFUSED[name]
+    lms, text, *columns = REFUSED[name]
     graded = []
     monkeypatch.setattr("course.grading.run.grade_all", lambda *_: graded.append(True) or iter(()))
     monkeypatch.chdir(tmp_path)
@@ -344,8 +329,7 @@ def test_what_cannot_be_filled_in_is_one_sentence_and_grades_and_writes_nothing(
     options = [f"--{lms}", "export.csv", *(word for one in columns for word in ("--column", one))]
     ran = CliRunner().invoke(grade, ["class", "--lesson", "rope", "--unsandboxed", *options])
     assert ran.exit_code == 1
-    said = ran.output.splitlines()[-1]
-    assert said.startswith("Error: ") and sentence in said, said
+    golden("exports that cannot be filled in", {name: ran.output.splitlines()[-1]})
     assert sum(line.startswith("Error") for line in ran.output.splitlines()) == 1
     assert not graded
     assert sorted(os.listdir()) == ["class", "export.csv"]
