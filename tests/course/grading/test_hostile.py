@@ -394,7 +394,9 @@ def read_or_refused(text: bytes, memory: bytes) -> bool:
 
 def taken_apart(chance: random.Random) -> tuple[bytes, bytes]:
     """An honest answer, as the text and the memory that are sent."""
-    message = dumps(["result", (any_value(chance), {0: any_value(chance)})])
+    others = [["wrong", "no"], ["to do", "lookup"], ["student", [["ValueError"], "5 and 7", ""]]]
+    result = ["result", (any_value(chance), {0: any_value(chance)})]
+    message = dumps(result if chance.random() < 0.8 else chance.choice(others))
     length, _ = wire.HEADER.unpack(message[: wire.HEADER.size])
     return message[8 : 8 + length], message[8 + length :]
 
