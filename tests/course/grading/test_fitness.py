@@ -162,6 +162,17 @@ def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     assert imported == set(with_imported(starts))
 
 
+def test_every_way_to_import_is_found(tmp_path):
+    file = tmp_path / "one.py"
+    file.write_text(
+        "import course.core.stubs\nfrom course.testing import expect, exercise\n"
+        "def f():\n    from course.grading.sandbox import (\n        wire,\n    )\n",
+        encoding="utf-8",
+    )
+    modules = ("core/stubs", "testing/expect", "grading/sandbox/wire")
+    assert {*with_imported([file])} >= {ROOT / f"course/{name}.py" for name in modules}
+
+
 @pytest.fixture
 def course_copy(tmp_path, monkeypatch) -> Path:
     copy = copy_course(tmp_path / "course")
