@@ -214,10 +214,10 @@ def test_a_seed_is_secret_until_it_is_drawn_and_then_kept(tmp_path):
 def test_a_short_seed_cannot_be_found_by_trying(tmp_path):
     """A module could try them all on the inputs that it sees."""
     store = Store(tmp_path)
-    stretched = [store.seed(short) for short in (0, 7, 2**64 - 1, -7)]
-    assert len(set(stretched)) == 4
+    stretched = [store.seed(short) for short in (7, 2**64 - 1, -7)]
+    assert len(set(stretched)) == 3
     assert min(stretched) >= 2**64
-    assert store.seed(7) == store.seed(stretched[1]) == stretched[1]
+    assert store.seed(7) == store.seed(stretched[0]) == stretched[0]
 
 
 def test_a_result_is_anybodys_who_hands_in_the_same_text():
@@ -383,7 +383,6 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
 def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr("course.grading.run.grade_all", lambda *_: iter(()))
     shutil.copytree(submissions, tmp_path / "class")
-    assert "lookup.py" not in run(tmp_path / "class", out=tmp_path / "out").output
     for name in ("lookup.py", "rope (1).py"):
         (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
     result = run(tmp_path / "class", out=tmp_path / "out")
