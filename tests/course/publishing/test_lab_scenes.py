@@ -38,6 +38,39 @@ PATIENCE = 180
 
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
+WHOLE = {"width": 1280, "height": 1000}
+"""A scene shows by itself what moves as soon as all of it is in the window."""
+
+LAYOUTS = """() => [...document.querySelectorAll("course-lab")].map(scene => {
+    const lab = scene.querySelector(".lab"), svg = lab.querySelector("svg");
+    const frame = svg.getBoundingClientRect(), words = [...svg.querySelectorAll("text")];
+    const isCut = (box) => box.left < frame.left - 1 || box.right > frame.right + 1;
+    return {
+        scene: scene.getAttribute("scene"),
+        tooHigh: lab.offsetHeight - parseFloat(getComputedStyle(scene).minHeight),
+        isTooWide: lab.scrollWidth > lab.clientWidth,
+        cut: words.filter(one => isCut(one.getBoundingClientRect())).map(one => one.textContent),
+        smallest: Math.min(...words.map(one => parseFloat(getComputedStyle(one).fontSize))),
+    };
+})"""
+
+DRAWN = """window.drawn = new Set();
+    new MutationObserver(() => {
+        const svg = document.querySelector(".lab svg");
+        if (svg) drawn.add(svg.innerHTML.replace(/aria-\\w+="[^"]*"/g, ""));
+    }).observe(document, { subtree: true, childList: true, attributes: true });"""
+"""Notes all that a scene has drawn."""
+
+TOUCHED_WHILE_IT_MOVES = """new MutationObserver(() => {
+        const lab = document.querySelector("course-lab");
+        if (!lab?.state?.isDemo || window.after) return;
+        const isHome = () => Object.keys(lab.home).every(
+            (name) => String(lab.state[name]) === String(lab.home[name]));
+        if (isHome()) return;
+        lab.dispatchEvent(new Event("pointerdown"));
+        window.after = { isHome: isHome(), isGliding: Boolean(lab.gliding) };
+    }).observe(document, { subtree: true, childList: true, attributes: true });"""
+"""Right after a drawing, so that no slow machine sleeps through what moves."""
 
 
 @cache
@@ -91,16 +124,16 @@ def opened(chromium, pages):
     assert troubles == []
 
 
-def alone(folder, scene="order"):
-    """Write a page with only this scene."""
+def alone(folder, *scenes):
+    """Write a page with only these scenes."""
     write_lab(folder)
     styles = '<link rel="stylesheet" href="lab.css">'
     body = '<body style="margin: 1rem auto; max-width: 660px; font: 17px/1.6 sans-serif">'
-    figure = f'<course-lab scene="{scene}"></course-lab><p style="height: 2000px"></p>'
-    whole = (
-        f'<!doctype html><meta charset=utf-8>{styles}{body}{figure}<script src="lab.js"></script>'
+    figures = "".join(f'<course-lab scene="{scene}"></course-lab>' for scene in scenes)
+    text = '<p style="height: 2000px"></p><script src="lab.js"></script>'
+    (folder / "README.html").write_text(
+        f"<!doctype html><meta charset=utf-8>{styles}{body}{figures}{text}", encoding="utf-8"
     )
-    (folder / "README.html").write_text(whole, encoding="utf-8")
     return folder
 
 
@@ -130,51 +163,49 @@ def drag(page, grip, right, down=0):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("stem", SCENES)
-class TestEveryLesson:
-    def test_it_takes_the_place_of_the_still_figure_except_on_paper(self, opened, stem):
-        page = opened(stem)
-        live, still = (page.locator(f"course-lab {one}").first for one in ("svg", "img"))
-        live.wait_for()
-        assert not still.is_visible() and seen(page)
-        page.emulate_media(media="print")
-        still.wait_for()  # a picture that is not loaded yet has no size
-        assert not live.is_visible()
+def test_a_scene_takes_the_place_of_the_still_figure_except_on_paper(opened, stem):
+    page = opened(stem)
+    live, still = (page.locator(f"course-lab {one}").first for one in ("svg", "img"))
+    live.wait_for()
+    assert not still.is_visible() and seen(page)
+    page.emulate_media(media="print")
+    still.wait_for()  # a picture that is not loaded yet has no size
+    assert not live.is_visible()
 
-    def test_without_a_script_the_still_figure_is_there(self, opened, stem):
-        page = opened(stem, java_script_enabled=False)
-        assert page.locator("course-lab img").first.bounding_box()["width"] > 500
+
+@pytest.mark.browser
+def test_without_a_script_the_still_figures_are_there(opened, pages):
+    page = opened("lookup", java_script_enabled=False)
+    for stem in SCENES:
+        page.goto((pages / stem / "README.html").as_uri())
+        assert page.locator("course-lab img").first.bounding_box()["width"] > 500, stem
         assert page.locator(".lab").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_room_of_every_scene_is_kept_and_its_words_can_be_read(opened, tmp_path, size):
+    # it was measured with a wide font; in a narrow one its words take some lines less
+    lowest = -90 if "COURSE_TEST_FONT" in os.environ else -45
+    page = opened(alone(tmp_path, *ROOM), viewport=size)
+    page.locator(".lab svg").nth(len(ROOM) - 1).wait_for()
+    layouts = page.evaluate(LAYOUTS)
+    assert [one["scene"] for one in layouts] == [*ROOM]
+    for one in layouts:
+        assert lowest <= one["tooHigh"] <= 45, one
+        assert not one["isTooWide"] and one["cut"] == [] and one["smallest"] >= 12, one
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scene", ROOM)
 class TestEveryScene:
-    @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
-    def test_its_room_is_kept_until_it_is_there(self, opened, tmp_path, scene, size):
-        page = opened(alone(tmp_path, scene), viewport=size)
-        figure = page.locator(".lab").first
-        figure.locator("svg").wait_for()
-        room = "one => parseFloat(getComputedStyle(one.parentElement).minHeight)"
-        needed = "one => one.offsetHeight"
-        too_high = figure.evaluate(needed) - figure.evaluate(room)
-        # it was measured with a wide font; in a narrow one its words take some lines less
-        assert (-90 if "COURSE_TEST_FONT" in os.environ else -45) <= too_high <= 45
-
-    def test_it_fits_a_phone_in_words_that_can_be_read(self, opened, tmp_path, scene):
-        page = opened(alone(tmp_path, scene), viewport=PHONE)
-        svg = page.locator("course-lab svg").first
-        svg.wait_for()
-        assert page.locator(".lab").first.evaluate("one => one.scrollWidth <= one.clientWidth")
-        box = "one => one.getBoundingClientRect()"
-        frame = svg.evaluate(box)
-        for words in svg.locator("text").all():
-            place = words.evaluate(box)
-            assert frame["left"] <= place["left"] + 1 and place["right"] <= frame["right"] + 1
-            assert words.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
-
-    def test_the_keyboard_reaches_each_grip_and_moves_it(self, opened, tmp_path, scene):
-        page = opened(alone(tmp_path, scene))
-        page.locator("course-lab svg").first.wait_for()
+    def test_the_keyboard_moves_each_grip_and_nothing_moves_by_itself_if_motion_is_unwanted(
+        self, opened, tmp_path, scene
+    ):
+        page = opened(alone(tmp_path, scene), viewport=WHOLE, watch=DRAWN)
+        page.wait_for_function("drawn.size > 0")
+        page.wait_for_timeout(800)
+        assert page.evaluate("drawn.size") == 1
         for grip in page.locator(".lab").first.locator("[role=slider]").all():
             before = grip.get_attribute("aria-valuenow")
             grip.focus()
@@ -185,40 +216,17 @@ class TestEveryScene:
                     break
             assert grip.get_attribute("aria-valuenow") != before, grip.get_attribute("aria-label")
 
-    def test_it_shows_by_itself_what_moves_unless_motion_is_unwanted(self, opened, tmp_path, scene):
-        watch = """window.drawn = new Set();
-            new MutationObserver(() => {
-                const svg = document.querySelector(".lab svg");
-                if (svg) drawn.add(svg.innerHTML.replace(/aria-\\w+="[^"]*"/g, ""));
-            }).observe(document, { subtree: true, childList: true, attributes: true });"""
-        size = {"width": 1280, "height": 1000}
-        page = opened(
-            alone(tmp_path, scene), reduced_motion="no-preference", viewport=size, watch=watch
-        )
-        page.wait_for_function("drawn.size > 1")
-        page = opened(alone(tmp_path, scene), viewport=size, watch=watch)
-        page.wait_for_function("drawn.size > 0")
-        page.wait_for_timeout(800)
-        assert page.evaluate("drawn.size") == 1
-
-    def test_who_touches_it_while_it_moves_by_itself_finds_it_at_its_beginning(
+    def test_it_shows_what_moves_and_is_at_its_beginning_for_who_touches_it(
         self, opened, tmp_path, scene
     ):
-        # right after a drawing, so that no slow machine sleeps through what moves
-        touch = """new MutationObserver(() => {
-            const lab = document.querySelector("course-lab");
-            if (!lab?.state?.isDemo || window.after) return;
-            const isHome = () => Object.keys(lab.home).every(
-                (name) => String(lab.state[name]) === String(lab.home[name]));
-            if (isHome()) return;
-            lab.dispatchEvent(new Event("pointerdown"));
-            window.after = { isHome: isHome(), isGliding: Boolean(lab.gliding) };
-        }).observe(document, { subtree: true, childList: true, attributes: true });"""
-        size = {"width": 1280, "height": 1000}
         page = opened(
-            alone(tmp_path, scene), reduced_motion="no-preference", viewport=size, watch=touch
+            alone(tmp_path, scene),
+            reduced_motion="no-preference",
+            viewport=WHOLE,
+            watch=DRAWN + TOUCHED_WHILE_IT_MOVES,
         )
         page.wait_for_function("window.after")
+        assert page.evaluate("drawn.size") > 1
         assert page.evaluate("window.after") == {"isHome": True, "isGliding": False}
 
 
@@ -317,7 +325,7 @@ def test_only_hands_that_can_be_turned_have_a_dot(opened):
 
 @pytest.mark.browser
 def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_path):
-    page = opened(alone(tmp_path))
+    page = opened(alone(tmp_path, "order"))
     page.get_by_role("button", name="with positions", exact=True).click()
     assert "“closed” comes just before" in seen(page)
     slider(page, "paris, word 1").press("ArrowRight")
@@ -469,7 +477,7 @@ def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
 
 @pytest.mark.browser
 def test_two_words_change_places_and_only_a_model_with_positions_notices(opened, tmp_path):
-    page = opened(alone(tmp_path), viewport={"width": 800, "height": 600})
+    page = opened(alone(tmp_path, "order"), viewport={"width": 800, "height": 600})
 
     def expected(scheme, sentence):
         ids = [numbers()["words"].index(word) for word in sentence.split()]
@@ -539,7 +547,7 @@ def swipe(page, start, right, down):
     ],
 )
 def test_a_finger_moves_a_word_and_elsewhere_the_page(opened, tmp_path, stem, name, right, down):
-    page = opened(stem or alone(tmp_path), viewport=PHONE, has_touch=True)
+    page = opened(stem or alone(tmp_path, "order"), viewport=PHONE, has_touch=True)
     held = page.locator(f'.lab [aria-label^="{name}"] .pill').first
     held.scroll_into_view_if_needed()
     seen(page)
@@ -591,7 +599,7 @@ def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened
             const now = JSON.stringify([lab?.state.order, bars]);
             if (lab && told.at(-1) !== now) told.push(now);
         }, 20);"""
-    page = opened(alone(tmp_path), reduced_motion="no-preference", watch=watch)
+    page = opened(alone(tmp_path, "order"), reduced_motion="no-preference", watch=watch)
     page.wait_for_function("told.length === 3")
     page.wait_for_timeout(300)
     (home, bars), (swapped, same), back = map(json.loads, page.evaluate("told"))
