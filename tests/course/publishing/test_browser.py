@@ -1,4 +1,4 @@
-"""Three notebooks in a real browser: JupyterLab as `course open` starts it, and Chromium.
+"""Two notebooks in a real browser: JupyterLab as `course open` starts it, and Chromium.
 
 All of them run in test_site_in_browser.py, once, for the site.
 They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
@@ -28,8 +28,8 @@ from course.core.syllabus import Lesson, lessons
 
 pytestmark = pytest.mark.browser
 
-OPENED_HERE = ("5_rope", "8_gpt", "positions_lab")
-"""One lesson, one that builds on others, and what is not graded and has the most sliders."""
+OPENED_HERE = ("8_gpt", "positions_lab")
+"""A lesson that builds on others, and what is not graded and has the most sliders."""
 
 TO_DO = {exercise.name for lesson in lessons() for exercise in lesson.exercises[::2]}
 """The exercises that are stubs: every other one, so that some are called by those filled in."""

@@ -9,15 +9,16 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from course import ROOT
 from course import mistakes as catalogue
 from course.cli import main
-from course.core.syllabus import find_lesson, lessons
+from course.core.syllabus import lessons
 from course.publishing.building import build, figures
 from course.publishing.building.notebooks import stems
-from course.publishing.figures import Picture
+from course.publishing.figures import Picture, palette
 from course.publishing.figures.measured import measured
 from course.publishing.figures.words import TEXT as LEGIBLE
 from course.student import backups
@@ -158,18 +159,6 @@ def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
     assert doctest.DocTestParser().get_examples(section) == []
 
 
-def test_a_mistake_that_is_no_longer_common_leaves_the_text(monkeypatch):
-    lesson, known = find_lesson("rope"), catalogue.mistakes
-    before = lesson.text.read_text(encoding="utf-8")
-    dropped = next(mistake for mistake in known("rope") if mistake.common)
-    monkeypatch.setattr(
-        catalogue, "mistakes", lambda stem: [one for one in known(stem) if one is not dropped]
-    )
-    after = build.with_head_and_mistakes(before, lesson).splitlines()
-    assert len(after) == len(before.splitlines()) - 2
-    assert f"  {dropped.look}" not in after
-
-
 def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
     text = built / TEXT
     right = f"{text.read_text(encoding='utf-8')}new"
@@ -237,7 +226,7 @@ FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws
 
 
 @each_lesson
-def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson, figures_of):
+def test_figures_are_small_and_legible_and_have_colors_for_dark_pages(lesson, figures_of):
     for name, picture in figures_of(lesson.stem).items():
         svg = lesson.room / "figures" / f"{name}.svg"
         assert svg.stat().st_size <= 100_000, name
@@ -245,6 +234,9 @@ def test_figures_are_small_and_their_words_legible_whole_and_apart(lesson, figur
         assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg" role="img" width="700"')
         assert text.count("://") == 1  # nothing from elsewhere
         assert ("<text" in text) == bool(words_of(picture)), f"{name}: words can be selected"
+        drawn = {to_hex(text.get_color()) for text in picture.findobj(Text)}
+        drawn |= {to_hex(line.get_color()) for axes in picture.axes for line in axes.lines}
+        assert drawn <= {*palette.ON_DARK, palette.DARK_CELL, palette.LIGHT_CELL}, name
         picture.draw_without_rendering()  # settles the layout
         # an annotation's own extent would include its arrow
         shown = {text: Text.get_window_extent(text).padded(-3) for text in words_of(picture)}

@@ -628,14 +628,6 @@ def test_no_figure_has_a_color_that_is_not_in_the_palette():
                     assert text == "none", (path, text)
 
 
-def test_every_color_of_a_text_has_one_for_dark_pages(figures_of):
-    for lesson in lessons():
-        for name, picture in figures_of(lesson.stem).items():
-            drawn = {to_hex(text.get_color()) for text in picture.findobj(Text)}
-            drawn |= {to_hex(line.get_color()) for axes in picture.axes for line in axes.lines}
-            assert drawn <= {*palette.ON_DARK, palette.DARK_CELL, palette.LIGHT_CELL}, name
-
-
 def test_names_at_the_ends_of_lines_do_not_overlap():
     losses = {f"line {n}": {8: 2.0, 16: 1.0 + 0.001 * (n * 5 % 11)} for n in range(11)}
     picture = figures.losses_by_length(losses | {"far away": {8: 2.0, 16: 4.0}}, 8)
