@@ -19,6 +19,8 @@ from course.core.console import PREFIX
 from course.core.files import write_atomically
 from course.core.syllabus import lessons
 from course.publishing.building import build, figures
+from course.publishing.building.notebooks import notebook_from
+from course.publishing.building.repository import address
 from course.testing.loading import load_module
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
@@ -144,12 +146,26 @@ def figures_of():
     return _drawn_once
 
 
+@cache
+def _notebook_once(source: str, stem: str, published_at: str) -> str:
+    """A notebook, made once for all tests: making all takes seconds."""
+    return notebook_from(source, stem)
+
+
+def _build_in(place: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let `course build` work in a separate folder, and make once what takes seconds."""
+    patch.setattr("course.ROOT", place)
+    patch.setattr(figures, "pictures", _drawn_once)
+    patch.setattr(
+        build, "notebook_from", lambda source, stem: _notebook_once(source, stem, address())
+    )
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch) -> Path:
     """A repository of solutions, texts and their figures alone, in a separate folder."""
     _write_sources(tmp_path)
-    monkeypatch.setattr("course.ROOT", tmp_path)
-    monkeypatch.setattr(figures, "pictures", _drawn_once)
+    _build_in(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -159,8 +175,7 @@ def _built_once(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("built")
     _write_sources(place)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("course.ROOT", place)
-        patch.setattr(figures, "pictures", _drawn_once)
+        _build_in(place, patch)
         build.build()
     return place
 
@@ -169,8 +184,7 @@ def _built_once(tmp_path_factory) -> Path:
 def built(_built_once, tmp_path, monkeypatch) -> Path:
     """A repository that is up to date, in a separate folder."""
     shutil.copytree(_built_once, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr("course.ROOT", tmp_path)
-    monkeypatch.setattr(figures, "pictures", _drawn_once)
+    _build_in(tmp_path, monkeypatch)
     return tmp_path
 
 
