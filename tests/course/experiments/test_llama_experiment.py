@@ -36,6 +36,20 @@ def data(toy_file, tmp_path, monkeypatch):
     return tmp_path
 
 
+def say(*options, lines=None, code=0):
+    """What the command prints."""
+    ran = CliRunner().invoke(main, ["experiment", "llama", *options], input=lines)
+    assert isinstance(ran.exception, SystemExit | None), ran.exception
+    assert ran.exit_code == code, ran.output
+    return ran.output
+
+
+def loaded():
+    """The toy model, and the functions that it runs on."""
+    published = open_smollm2()
+    return published, *llama.load(published)
+
+
 def test_settings_weights_and_words_are_read(toy_file):
     published = open_smollm2(toy_file)
     assert published.sizes == pytest.approx(SIZES)
@@ -53,11 +67,6 @@ def test_all_weights_have_a_place_in_a_llama(toy_file):
     published = open_smollm2(toy_file)
     weights = weights_from_gguf(published.tensors, SIZES["n_heads"], SIZES["n_kv_heads"])
     assert set(weights) == {name for name, _ in Llama(**SIZES).named_parameters()}
-
-
-def test_a_missing_model_names_the_command_that_fetches_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match="course data smollm2"):
-        open_smollm2(tmp_path / FILE)
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut short", "another format", "cut in the settings"])
@@ -91,18 +100,16 @@ def test_only_distances_count_and_every_other_break_is_noticed(data):
 
 
 def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the the"])
-    assert ran.exit_code == 0, ran.output
-    assert "parameters in 2 blocks" in ran.output and "tokens per second" in ran.output
-    assert "\nthe the" in ran.output
-    assert "RMSNorm" in ran.output  # borrowed: nobody has written it
+    said = say("--prompt", "the the")
+    assert "parameters in 2 blocks" in said and "tokens per second" in said
+    assert "\nthe the" in said
+    assert "RMSNorm" in said  # borrowed: nobody has written it
 
 
 def test_the_table_of_breaks_has_a_row_for_each(data):
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--breaks"])
-    assert ran.exit_code == 0, ran.output
+    said = say("--breaks")
     for broken in llama.BREAKS:
-        assert ran.output.count(broken.title) >= 2, broken.title
+        assert said.count(broken.title) >= 2, broken.title
 
 
 @pytest.mark.parametrize(
@@ -111,15 +118,13 @@ def test_the_table_of_breaks_has_a_row_for_each(data):
     ids=["json alone", "json and chat", "prompt and ask", "far and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
-    ran = CliRunner().invoke(main, ["experiment", "llama", *options])
-    assert ran.exit_code == 2 and "Traceback" not in ran.output
+    assert "Traceback" not in say(*options, code=2)
 
 
 def test_without_the_model_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    ran = CliRunner().invoke(main, ["experiment", "llama"])
-    assert ran.exit_code == 1 and "course data smollm2" in ran.output
-    assert ran.output.count("\n") == 1
+    said = say(code=1)
+    assert "course data smollm2" in said and said.count("\n") == 1
 
 
 def test_a_text_ends_before_the_end_token():
@@ -143,8 +148,7 @@ def test_a_text_ends_before_the_end_token():
 
 
 def test_a_second_turn_goes_on_from_the_cache(data):
-    published = open_smollm2()
-    model, _ = llama.load(published)
+    published, model, _ = loaded()
     conversation, first, second = llama.Conversation(model, published), [5, 6, 7], [8, 9]
     told = []
     text, speed = conversation.answer(first, 4, told.append)
@@ -158,23 +162,8 @@ def test_a_second_turn_goes_on_from_the_cache(data):
     assert whole.n_read == n_read
 
 
-def test_a_turn_that_does_not_fit_is_refused(data):
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "a" * 1701])
-    assert ran.exit_code == 1 and "1,700 positions" in ran.output
-    assert isinstance(ran.exception, SystemExit)
-
-
-def test_a_chat_answers_each_line_until_q(data):
-    lines = "the\n\nthe the\nq\nnever read\n"
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
-    assert ran.exit_code == 0, ran.output
-    assert ran.output.count("tokens per second") == 2
-    assert "> the the" in ran.output and "never read" not in ran.output
-
-
 def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
-    published = open_smollm2()
-    model, _ = llama.load(published)
+    published, model, _ = loaded()
     stopped, cut = (llama.Conversation(model, published) for _ in range(2))
     asked = []
     text, _ = stopped.answer([5, 6, 7], 9, is_stopped=lambda: len(asked) == 2 or asked.append(1))
@@ -183,22 +172,29 @@ def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
     assert stopped.answer([8, 9], 4)[0] == cut.answer([8, 9], 4)[0]
 
 
-@pytest.mark.parametrize("n_tokens", [3, 1])
-def test_an_answer_that_is_cut_says_so(data, monkeypatch, n_tokens):
-    monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", n_tokens)
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--prompt", "the"])
-    assert ran.exit_code == 0 and f"at most {n_tokens} tokens" in ran.output
-
-
-def test_an_answer_that_came_to_its_end_is_not_cut(data, monkeypatch):
-    published = open_smollm2()
-    model, _ = llama.load(published)
+def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
+    monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", 3)
+    assert "at most 3 tokens" in say("--prompt", "the")
+    published, model, _ = loaded()
     conversation, new = llama.Conversation(model, published), []
     generate = passing_exercises("gpt").generate
     write_until(published.end, generate, model, [5, 6, 7], 4, new.append)
     conversation.published = replace(published, end=new[2])
     conversation.answer([5, 6, 7], 4)
     assert not conversation.is_cut
+
+
+def test_a_turn_that_does_not_fit_is_refused(data):
+    assert "1,700 positions" in say("--prompt", "a" * 1701, code=1)
+
+
+def test_a_chat_answers_each_line_until_q_and_refuses_one_that_is_too_long(data, monkeypatch):
+    form, first = llama.chat_ids, []
+    monkeypatch.setattr(llama, "chat_ids", lambda *given: first.append(given[2]) or form(*given))
+    said = say("--chat", lines="a" * 1701 + "\nthe\n\nthe the\nq\nnever read\n")
+    assert "1,700 positions" in said and said.count("tokens per second") == 2
+    assert "> the the" in said and "never read" not in said
+    assert first == [True, True, False]
 
 
 def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
@@ -212,20 +208,10 @@ def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
 
     interrupted, before = [], signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(Wrapped, "__call__", interrupting)
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\nthe the\nq\n")
-    assert ran.exit_code == 0, ran.output
-    assert interrupted and ran.output.count("tokens per second") == 2
-    assert ran.output.count("more to say") == 1  # the second one
+    said = say("--chat", lines="the\nthe the\nq\n")
+    assert interrupted and said.count("tokens per second") == 2
+    assert said.count("more to say") == 1  # the second one
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_message_that_is_too_long_does_not_end_a_chat(data, monkeypatch):
-    lines, form, first = "a" * 1701 + "\nthe\nthe\n", llama.chat_ids, []
-    monkeypatch.setattr(llama, "chat_ids", lambda *given: first.append(given[2]) or form(*given))
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input=lines)
-    assert ran.exit_code == 0, ran.output
-    assert "1,700 positions" in ran.output and ran.output.count("tokens per second") == 2
-    assert first == [True, True, False]
 
 
 def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
@@ -233,8 +219,7 @@ def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(llama.Conversation, "answer", interrupted)
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--chat"], input="the\n")
-    assert ran.exit_code == 0 and "Stopped" not in ran.output
+    assert "Stopped" not in say("--chat", lines="the\n")
 
 
 # --- whatever a student has written -------------------------------------------------------------
@@ -269,24 +254,19 @@ def loss_of(title):
     return llama.loss(model, exercises, llama.sample_ids(published)[1])
 
 
-WRONG_ORDER = "key heads in the wrong order"
+REPEATED = {"x.repeat_interleave(n_repeats, dim=1)": "x.repeat(1, n_repeats, 1, 1)"}
 
 
 @pytest.mark.parametrize(
-    ("stem", "right", "wrong", "title"),
+    ("stem", "edits", "title"),
     [
-        ("rope", "(-x2, x1)", "(x2, -x1)", "rotated backwards"),
-        (
-            "llama",
-            "x.repeat_interleave(n_repeats, dim=1)",
-            "x.repeat(1, n_repeats, 1, 1)",
-            WRONG_ORDER,
-        ),
+        ("rope", {"(-x2, x1)": "(x2, -x1)"}, "rotated backwards"),
+        ("llama", REPEATED, "key heads in the wrong order"),
     ],
     ids=["wrong minus", "repeat"],
 )
-def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, right, wrong, title):
-    written(stem, {right: wrong})
+def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, edits, title):
+    written(stem, edits)
     assert mine()["loss"] == pytest.approx(loss_of(title), abs=1e-4)
 
 
@@ -339,8 +319,7 @@ def test_the_code_runs_in_another_process(data):
 
 def test_code_that_never_ends_is_stopped(data, monkeypatch):
     monkeypatch.setattr(llama_mine, "SECONDS", 0.01 - SLACK)  # no code is so fast
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--mine"])
-    assert ran.exit_code == 1 and "didn't finish" in ran.output
+    assert "didn't finish" in say("--mine", code=1)
 
 
 @pytest.mark.parametrize(
@@ -364,10 +343,9 @@ def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
 
 def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
     monkeypatch.setattr(llama_far, "PIECE", 100)
-    published = open_smollm2()
+    published, model, exercises = loaded()
     _, ids = llama.sample_ids(published, 251)
     way, *_ = llama_far.ways(published)
-    model, exercises = llama.load(published)
     whole = exercises.loss_by_position(model, ids)
     means = [piece.mean().item() for piece in whole.split(100)]
     assert llama_far.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
@@ -381,10 +359,8 @@ def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
 
 
 def test_far_prints_a_column_for_each_way(data):
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--far"])
-    assert ran.exit_code == 0, ran.output
-    assert all(way in ran.output for way in ("as trained", "ntk_base", "YaRN", "1,700"))
-    assert "2,550" in ran.output
+    said = say("--far")
+    assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
 
 
 def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):
