@@ -358,9 +358,11 @@ def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
     assert len(set(losses)) == 3 and max(losses) - min(losses) < 0.1
 
 
-def test_far_prints_a_column_for_each_way(data):
+def test_far_prints_a_column_for_each_way(data, monkeypatch):
+    monkeypatch.setattr(llama_far, "losses_far", lambda *_: [2.0] * 5)
     said = say("--far")
     assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
+    assert said.count("2.000") == 3 * 4  # whole pieces
 
 
 def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):

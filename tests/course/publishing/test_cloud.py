@@ -21,19 +21,12 @@ ADDRESS = "https://github.com/ada/what-and-where"
 # --- the dev container ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def container() -> dict:
-    return json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
-
-
-def test_a_dev_container_has_a_python_that_will_do_and_opens_what_is_there(container):
+def test_a_dev_container_runs_the_command_that_readme_gives():
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
     python = re.fullmatch(r"mcr\.microsoft\.com/devcontainers/python:3\.(\d+)", container["image"])
     assert int(python[1]) >= 11
     for name in container["customizations"]["codespaces"]["openFiles"]:
         assert (ROOT / name).is_file(), name
-
-
-def test_a_dev_container_runs_the_command_that_readme_gives(container):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"<!-- start -->\n```sh\n(.*)\n```", readme)[1]
     assert container["postCreateCommand"] == command
@@ -62,14 +55,6 @@ def said(tmp_path, monkeypatch):
 def test_the_address_is_that_of_pyproject(said, end):
     said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
     assert repository.address() == ADDRESS
-
-
-def test_a_course_that_is_not_published_has_no_badges(said):
-    said("")
-    begin, end = build.BADGES
-    text = f"a\n{begin}old\n{end}b\n"
-    assert repository.address() == ""
-    assert build.with_badges(text) == f"a\n{begin}{end}b\n"
 
 
 @pytest.mark.parametrize(

@@ -109,17 +109,11 @@ def test_the_instructors_answers_stay_with_the_instructor(stem):
 
 
 @pytest.mark.parametrize(
-    ("cell", "fact"),
-    [
-        ('answer="why"', "points"),
-        ('answer="why" points="two"', "points"),
-        ('answer="rotate_half" points=2', "rotate_half"),
-    ],
+    "cell", ['answer="why"', 'answer="why" points="two"', 'answer="rotate_half" points=2']
 )
-def test_a_source_that_nobody_could_grade_is_refused(golden, cell, fact):
+def test_a_source_that_nobody_could_grade_is_refused(golden, cell):
     with pytest.raises(ValueError) as raised:
         notebook_from(f"# %% [markdown]\n# # RoPE\n\n# %% [markdown] {cell}\n# Why?\n", "5_rope")
-    assert fact in str(raised.value)
     golden("sources of notebooks", {cell: str(raised.value)})
 
 
@@ -206,21 +200,14 @@ def test_what_is_borrowed_serves_what_is_yours(module):
 
 
 @pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        ("def rotate_half(:\n", "rope.py"),
-        ("import nothing_of_this_name as n; n.go()\n", "nothing_of_this_name"),
-    ],
+    "source", ["def rotate_half(:", "import nothing_of_this_name as n; n.go()"]
 )
-def test_a_file_that_cannot_be_run_is_told(module, displayed, golden, source, sentence):
-    module.write_text(source, encoding="utf-8")
+def test_a_file_that_cannot_be_run_is_told(module, displayed, golden, source):
+    module.write_text(f"{source}\n", encoding="utf-8")
     rope = notebook.exercises("rope")
     assert rope.ntk_base(10000.0, 2.0, 4) == 40000.0
-    assert sentence in repr(displayed[0])
-    golden(
-        "banners of a notebook",
-        {source.strip(): repr(displayed[0]).replace(module.parent.name, "exercises")},
-    )
+    told = repr(displayed[0]).replace(module.parent.name, "exercises")
+    golden("banners of a notebook", {source: told})
     assert "<" not in displayed[0]._repr_html_().removeprefix("<div").removesuffix("</div>")
 
 

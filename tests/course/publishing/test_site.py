@@ -53,11 +53,12 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_no_site_is_left_alone(sphinx_is_there, tmp_path):
+def test_what_is_no_site_is_left_alone(sphinx_is_there, tmp_path):
     thesis = tmp_path / "thesis.txt"
     thesis.write_text("years of work", encoding="utf-8")
     sentence = f"{tmp_path} is there and is not a site; name another folder with --out"
     fails_with(sentence, "build", "--out", tmp_path)
+    fails_with(".+ cannot be written: .+", "build", "--out", thesis / "site")
     assert thesis.read_text(encoding="utf-8") == "years of work"
 
 
@@ -108,11 +109,6 @@ def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, mo
     )
     assert (older_site / "index.html").read_text(encoding="utf-8") == "newer"
     assert [path.name for path in older_site.parent.iterdir()] == ["site"]
-
-
-def test_where_nothing_can_be_written_it_says_so(sphinx_is_there, tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    fails_with(".+ cannot be written: .+", "build", "--out", tmp_path / "file" / "site")
 
 
 # --- what the pages are made of -------------------------------------------------------------
@@ -174,13 +170,6 @@ def test_every_exercise_has_a_card_in_its_text(written):
         text = page.read_text(encoding="utf-8")
         for exercise in lesson.exercises:
             assert text.count(f'id="{anchor(exercise)}"') == 1
-
-
-def test_the_figures_of_a_text_lie_beside_it(written):
-    for lesson in lessons():
-        page = written / lesson.text.relative_to(root())
-        for link in re.findall(r"\]\((figures/[^)]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / link).read_text("utf-8").startswith("<svg")
 
 
 def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
