@@ -25,7 +25,8 @@ from course.student import backups
 
 BEGIN, END = build.MISTAKES
 HEAD = "".join(build.HEAD)
-TEXT = "course/lessons/rope/README.md"
+TEXT, CONTENTS = "course/lessons/rope/README.md", "course/lessons/README.md"
+NOTEBOOK = "course/lessons/rope/notebook.py"
 DRIFTED = (
     f"the head, alt texts or common mistakes in {TEXT} are not those of syllabus, figures and "
     "catalogue"
@@ -98,13 +99,9 @@ def test_force_keeps_every_byte_of_what_it_replaces(built):
 @pytest.mark.parametrize(
     ("name", "data", "sentence"),
     [
-        (
-            "course/lessons/rope/notebook.py",
-            b'# %% [markdown] answer="why"\n# Why?\n',
-            "has an answer without",
-        ),
-        ("course/lessons/rope/README.md", None, "is missing$"),
-        ("course/lessons/rope/README.md", b"\xff", "'utf-8' codec can't decode"),
+        (NOTEBOOK, b'# %% [markdown] answer="why"\n# Why?\n', "has an answer without"),
+        (TEXT, None, "is missing$"),
+        (TEXT, b"\xff", "'utf-8' codec can't decode"),
     ],
 )
 def test_a_source_that_cannot_be_used_is_one_sentence(repository, name, data, sentence):
@@ -158,16 +155,26 @@ def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
     assert doctest.DocTestParser().get_examples(section) == []
 
 
-def test_a_list_that_drifted_fails_the_check_and_is_restored_alone(built):
-    text = built / TEXT
-    right = f"{text.read_text(encoding='utf-8')}new"
-    wrong = right.replace("\n- It ", "\n- This ", 1)
-    text.write_text(wrong, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "sentence"),
+    [
+        (TEXT, "\n- It ", "\n- This ", DRIFTED),
+        (TEXT, "# 5. Rotate", "# 5. Turn", DRIFTED),
+        (CONTENTS, "| 5 |", "| 6 |", f"the lessons in {CONTENTS} are not those of the syllabus"),
+    ],
+    ids=["common mistakes", "head", "table of lessons"],
+)
+def test_a_part_that_drifted_fails_the_check_and_is_restored_alone(
+    built, name, right, wrong, sentence
+):
+    before = f"{(built / name).read_text(encoding='utf-8')}new"
+    drifted = before.replace(right, wrong, 1)
+    (built / name).write_text(drifted, encoding="utf-8")
     result = CliRunner().invoke(main, ["build", "--check"])
-    assert (result.exit_code, result.output) == (1, f"{DRIFTED}\n")
-    assert text.read_text(encoding="utf-8") == wrong
-    assert build.build() == [f"built {TEXT}"]
-    assert text.read_text(encoding="utf-8") == right
+    assert (result.exit_code, result.output) == (1, f"{sentence}\n")
+    assert (built / name).read_text(encoding="utf-8") == drifted
+    assert build.build() == [f"built {name}"]
+    assert (built / name).read_text(encoding="utf-8") == before
     assert CliRunner().invoke(main, ["build", "--check"]).exit_code == 0
 
 
@@ -193,19 +200,8 @@ def test_every_head_leads_to_the_lessons_before_and_after():
         assert f"exercises/{lesson.stem}.py" in head and f"tests/{lesson.tests.name}" in head
 
 
-def test_a_head_and_a_row_that_drifted_are_written_again(built):
-    contents, text = built / "course" / "lessons" / "README.md", built / TEXT
-    before = contents.read_bytes(), text.read_bytes()
-    replace(text, "# 5. Rotate", "# 5. Turn")
-    replace(contents, "| 5 |", "| 6 |")
-    table = "the lessons in course/lessons/README.md are not those of the syllabus"
-    assert build.drift() == [DRIFTED, table]
-    build.build()
-    assert (contents.read_bytes(), text.read_bytes()) == before
-
-
 def test_the_question_of_a_lesson_is_its_first_heading(repository):
-    contents = (repository / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
+    contents = (repository / CONTENTS).read_text(encoding="utf-8")
     replace(repository / TEXT, "\n## Can a token", "\n## Could a token")
     row = "| [Rotate queries and keys](rope/README.md) | `rope` | Could a token "
     assert row in build.with_contents(contents)
@@ -216,10 +212,8 @@ def test_the_question_of_a_lesson_is_its_first_heading(repository):
 
 # --- figures of the texts -------------------------------------------------------------------
 
-LOOKUP, FIGURE = (
-    "course/lessons/lookup/README.md",
-    "course/lessons/lookup/figures/bytes_of_a_batch.svg",
-)
+LOOKUP = "course/lessons/lookup/README.md"
+FIGURE = "course/lessons/lookup/figures/bytes_of_a_batch.svg"
 DRAWN_IN = "course/lessons/lookup/figures.py"
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws it"
 
