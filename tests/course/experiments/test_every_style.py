@@ -287,6 +287,8 @@ def style(request, monkeypatch, tmp_path):
         monkeypatch.setattr(module, "kept_in", lambda experiment: tmp_path / experiment)
     monkeypatch.setattr(training, "N_EVALUATED", 256)
     monkeypatch.setattr(gpt, "N_TEXTS", 1)
+    for kind in (training.Training, gpt.GPTTraining):  # few characters, but beyond the context
+        monkeypatch.setattr(kind.sample, "__defaults__", (30,))
     monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
     kept = (passing_exercises, exercises.all_written_exercises, gpt.exercises_of)
     for function in kept:

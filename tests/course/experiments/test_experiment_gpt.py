@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from click.testing import CliRunner
+from asking import experiment
 from torch import nn
 
 from course import ROOT
-from course.cli import main
 from course.data.corpus import Corpus
 from course.data.kingdom import HEADLINE_VERBS, NOUNS, TRAITS, kingdom_text
 from course.experiments import gpt, processes, writing
@@ -360,15 +359,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def experiment(*options, code=0):
-    ran = CliRunner().invoke(main, ["experiment", "gpt", *options])
-    assert isinstance(ran.exception, SystemExit | None), ran.exception
-    assert ran.exit_code == code, ran.output
-    return ran.output
-
-
 def test_the_command_trains_both_and_then_finds_them_again(folder):
-    said = experiment("--seed", "3")
+    said = experiment("gpt", "--seed", "3")
     assert "16 features, 2 heads and" in said and "seed 3" in said
     rows = re.findall(
         r"^(with\w*) positions +(\d\.\d\d) +\d+ +\d+\.\d% +\d+ +\d+\.\d s$", said, re.M
@@ -376,11 +368,11 @@ def test_the_command_trains_both_and_then_finds_them_again(folder):
     assert [row[0] for row in rows] == ["without", "with"]
     assert said.count("it writes:") == 3
     assert "Borrowed" in said or "your own code" in said
-    assert experiment("--seed", "3").endswith(said[said.index("A GPT") :])
+    assert experiment("gpt", "--seed", "3").endswith(said[said.index("A GPT") :])
 
 
 def test_a_prompt_is_gone_on_from(folder):
-    said = experiment("--prompt", "the old king")
+    said = experiment("gpt", "--prompt", "the old king")
     assert "\nthe old king" in said
     assert re.search(r"with the cache, [\d,]+ without", said)
     assert "Both write the same" in said
@@ -396,12 +388,12 @@ def test_a_prompt_is_gone_on_from(folder):
     ids=["a character that the text lacks", "Shakespeare was not fetched"],
 )
 def test_what_cannot_be_trained_is_one_sentence_before_anything_was(folder, options, words):
-    said = experiment(*options, code=1)
+    said = experiment("gpt", *options, code=1)
     assert said.count("\n") == 1 and all(word in said for word in words)
     assert not (folder / "kept").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(folder):
     (folder / "kept").write_text("a file", encoding="utf-8")
-    said = experiment(code=1)
+    said = experiment("gpt", code=1)
     assert "kept" in said and "step 1" not in said

@@ -7,9 +7,8 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from click.testing import CliRunner
+from asking import experiment
 
-from course.cli import main
 from course.cli.experiment.tasks import NAMES
 from course.experiments import tasks
 from course.experiments.character_gpt import CharacterGPT
@@ -268,8 +267,7 @@ def test_all_tasks_and_schemes_are_compared_three_times():
     ],
 )
 def test_options_that_cannot_be_used_are_refused_in_a_sentence(options, word):
-    ran = CliRunner().invoke(main, ["experiment", "tasks", *options])
-    assert ran.exit_code == 2 and word in ran.output
+    assert word in experiment("tasks", *options, code=2)
 
 
 @pytest.mark.slow
@@ -284,12 +282,11 @@ def test_the_command_asks_one_task_and_says_what_is_borrowed(tmp_path, monkeypat
         ],
     )  # here, where three steps are enough
     monkeypatch.setattr(tasks, "kept_in", lambda experiment: tmp_path)
-    ran = CliRunner().invoke(main, ["experiment", "tasks", "--task", "copy"])
-    assert ran.exit_code == 0, ran.output
-    rows = dict(re.findall(r"^ *(\w+)((?: +(?:\d+|–)){5})$", ran.output, re.MULTILINE))
+    said = experiment("tasks", "--task", "copy")
+    rows = dict(re.findall(r"^ *(\w+)((?: +(?:\d+|–)){5})$", said, re.MULTILINE))
     assert rows.keys() == {"tokens", *tasks.schemes(), "ntk", "yarn"}
     assert rows["tokens"].split() == [*map(str, LENGTHS)]
     assert rows["learned"].split()[1:] == ["–"] * 4
-    assert "Borrowed" in ran.output or "your own code" in ran.output
+    assert "Borrowed" in said or "your own code" in said
     assert len([*tmp_path.glob("copy-*.pt")]) == len(tasks.schemes())
-    assert "one model" in ran.output
+    assert "one model" in said

@@ -6,9 +6,8 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from click.testing import CliRunner
+from asking import experiment
 
-from course.cli import main
 from course.core.schemes import LONGEST, SCHEMES
 from course.data.kingdom import kingdom_text
 from course.experiments import positions, training
@@ -166,24 +165,22 @@ def test_the_command_compares_and_draws(folder, monkeypatch):
     monkeypatch.setattr(
         positions, "shoot_out", lambda *options: results.extend(shoot_out(*options)) or results
     )
-    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "none", "--seed", "3"])
-    assert ran.exit_code == 0, ran.output
-    assert "kingdom" in ran.output and "seed 3" in ran.output
+    said = experiment("positions", "rope", "none", "--seed", "3")
+    assert "kingdom" in said and "seed 3" in said
     assert [result.scheme for result in results] == ["rope", "none"]
     for result in results:
         for loss in result.held_out.values():
-            assert f"{loss:.2f}" in ran.output
+            assert f"{loss:.2f}" in said
     assert sorted(path.name for path in folder.glob("*.png")) == ["lengths.png", "training.png"]
 
 
 def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
-    ran = CliRunner().invoke(main, ["experiment", "positions", "rope", "rnope"])
-    assert ran.exit_code == 2
-    assert "Error: rnope " in ran.output and "--long" in ran.output
+    said = experiment("positions", "rope", "rnope", code=2)
+    assert "Error: rnope " in said and "--long" in said
 
 
 def test_every_scheme_is_offered_and_told_in_the_help():
-    told = CliRunner().invoke(main, ["experiment", "positions", "--help"]).output
+    told = experiment("positions", "--help")
     for name, scheme in SCHEMES.items():
         assert re.search(rf"\n +{name} +{re.escape(scheme.sentence[:20])}", told), told
 

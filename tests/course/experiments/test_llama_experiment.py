@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from asking import experiment
 from click.testing import CliRunner
 from toy_model import SIZES, words, write_toy
 
@@ -34,14 +35,6 @@ def data(toy_file, tmp_path, monkeypatch):
     (tmp_path / FILE).write_bytes(toy_file.read_bytes())
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     return tmp_path
-
-
-def say(*options, lines=None, code=0):
-    """What the command prints."""
-    ran = CliRunner().invoke(main, ["experiment", "llama", *options], input=lines)
-    assert isinstance(ran.exception, SystemExit | None), ran.exception
-    assert ran.exit_code == code, ran.output
-    return ran.output
 
 
 def loaded():
@@ -100,14 +93,14 @@ def test_only_distances_count_and_every_other_break_is_noticed(data):
 
 
 def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
-    said = say("--prompt", "the the")
+    said = experiment("llama", "--prompt", "the the")
     assert "parameters in 2 blocks" in said and "tokens per second" in said
     assert "\nthe the" in said
     assert "RMSNorm" in said  # borrowed: nobody has written it
 
 
 def test_the_table_of_breaks_has_a_row_for_each(data):
-    said = say("--breaks")
+    said = experiment("llama", "--breaks")
     for broken in llama.BREAKS:
         assert said.count(broken.title) >= 2, broken.title
 
@@ -118,12 +111,12 @@ def test_the_table_of_breaks_has_a_row_for_each(data):
     ids=["json alone", "json and chat", "prompt and ask", "far and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
-    assert "Traceback" not in say(*options, code=2)
+    assert "Traceback" not in experiment("llama", *options, code=2)
 
 
 def test_without_the_model_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    said = say(code=1)
+    said = experiment("llama", code=1)
     assert "course data smollm2" in said and said.count("\n") == 1
 
 
@@ -174,7 +167,7 @@ def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
 
 def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
     monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", 3)
-    assert "at most 3 tokens" in say("--prompt", "the")
+    assert "at most 3 tokens" in experiment("llama", "--prompt", "the")
     published, model, _ = loaded()
     conversation, new = llama.Conversation(model, published), []
     generate = passing_exercises("gpt").generate
@@ -185,13 +178,13 @@ def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
 
 
 def test_a_turn_that_does_not_fit_is_refused(data):
-    assert "1,700 positions" in say("--prompt", "a" * 1701, code=1)
+    assert "1,700 positions" in experiment("llama", "--prompt", "a" * 1701, code=1)
 
 
 def test_a_chat_answers_each_line_until_q_and_refuses_one_that_is_too_long(data, monkeypatch):
     form, first = llama.chat_ids, []
     monkeypatch.setattr(llama, "chat_ids", lambda *given: first.append(given[2]) or form(*given))
-    said = say("--chat", lines="a" * 1701 + "\nthe\n\nthe the\nq\nnever read\n")
+    said = experiment("llama", "--chat", lines="a" * 1701 + "\nthe\n\nthe the\nq\nnever read\n")
     assert "1,700 positions" in said and said.count("tokens per second") == 2
     assert "> the the" in said and "never read" not in said
     assert first == [True, True, False]
@@ -208,7 +201,7 @@ def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
 
     interrupted, before = [], signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(Wrapped, "__call__", interrupting)
-    said = say("--chat", lines="the\nthe the\nq\n")
+    said = experiment("llama", "--chat", lines="the\nthe the\nq\n")
     assert interrupted and said.count("tokens per second") == 2
     assert said.count("more to say") == 1  # the second one
     assert signal.getsignal(signal.SIGINT) is before
@@ -219,7 +212,7 @@ def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(llama.Conversation, "answer", interrupted)
-    assert "Stopped" not in say("--chat", lines="the\n")
+    assert "Stopped" not in experiment("llama", "--chat", lines="the\n")
 
 
 # --- whatever a student has written -------------------------------------------------------------
@@ -319,7 +312,7 @@ def test_the_code_runs_in_another_process(data):
 
 def test_code_that_never_ends_is_stopped(data, monkeypatch):
     monkeypatch.setattr(llama_mine, "SECONDS", 0.01 - SLACK)  # no code is so fast
-    assert "didn't finish" in say("--mine", code=1)
+    assert "didn't finish" in experiment("llama", "--mine", code=1)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +353,7 @@ def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
 
 def test_far_prints_a_column_for_each_way(data, monkeypatch):
     monkeypatch.setattr(llama_far, "losses_far", lambda *_: [2.0] * 5)
-    said = say("--far")
+    said = experiment("llama", "--far")
     assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
     assert said.count("2.000") == 3 * 4  # whole pieces
 
