@@ -20,18 +20,7 @@ from course.publishing.lab.trained import FILE
 from course.student import texts
 from course.testing.loading import load_module
 
-SCENES = {
-    "lookup": "lookup",
-    "permutation": "permutation",
-    "learned": "learned",
-    "sinusoidal": "clock",
-    "rope": "rope",
-    "skipgram": "skipgram",
-    "longer": "longer",
-    "gpt": "heads",
-    "llama": "llama",
-}
-"""The page of a text -> the scene at its top."""
+pytestmark = pytest.mark.browser
 
 PATIENCE = 180
 """Seconds for whatever should happen at all; to wait so long is to fail."""
@@ -76,14 +65,6 @@ TOUCHED_WHILE_IT_MOVES = """new MutationObserver(() => {
 @cache
 def solved(stem):
     return load_module(find_lesson(stem).module("solutions"))
-
-
-def test_each_lesson_opens_with_its_scene_around_a_picture():
-    for lesson in lessons():
-        opening, *_ = lesson.text.read_text(encoding="utf-8").partition("**You will be able to**")
-        scene = SCENES[lesson.stem]
-        block = rf'\n<course-lab scene="{scene}">\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n'
-        assert re.search(block, opening), lesson.text.name
 
 
 @cache
@@ -161,8 +142,7 @@ def drag(page, grip, right, down=0):
     page.mouse.up()
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("stem", SCENES)
+@pytest.mark.parametrize("stem", [lesson.stem for lesson in lessons()])
 def test_a_scene_takes_the_place_of_the_still_figure_except_on_paper(opened, stem):
     page = opened(stem)
     live, still = (page.locator(f"course-lab {one}").first for one in ("svg", "img"))
@@ -173,16 +153,14 @@ def test_a_scene_takes_the_place_of_the_still_figure_except_on_paper(opened, ste
     assert not live.is_visible()
 
 
-@pytest.mark.browser
 def test_without_a_script_the_still_figures_are_there(opened, pages):
     page = opened("lookup", java_script_enabled=False)
-    for stem in SCENES:
-        page.goto((pages / stem / "README.html").as_uri())
-        assert page.locator("course-lab img").first.bounding_box()["width"] > 500, stem
+    for lesson in lessons():
+        page.goto((pages / lesson.stem / "README.html").as_uri())
+        assert page.locator("course-lab img").first.bounding_box()["width"] > 500, lesson.stem
         assert page.locator(".lab").count() == 0
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_the_room_of_every_scene_is_kept_and_its_words_can_be_read(opened, tmp_path, size):
     # it was measured with a wide font; in a narrow one its words take some lines less
@@ -196,7 +174,6 @@ def test_the_room_of_every_scene_is_kept_and_its_words_can_be_read(opened, tmp_p
         assert not one["isTooWide"] and one["cut"] == [] and one["smallest"] >= 12, one
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("scene", ROOM)
 class TestEveryScene:
     def test_the_keyboard_moves_each_grip_and_nothing_moves_by_itself_if_motion_is_unwanted(
@@ -248,7 +225,6 @@ def added_score(m, n):
     return (w_q @ (query + rows[m]) @ (w_k @ (key + rows[n])) / 8**0.5).item()
 
 
-@pytest.mark.browser
 def test_query_and_key_move_together_and_the_score_stays(opened):
     page = opened("rope")
     m, n, apart, score = numbers_in(seen(page))
@@ -262,7 +238,6 @@ def test_query_and_key_move_together_and_the_score_stays(opened):
     assert score == pytest.approx(rope_score(int(m), int(n)), abs=0.0051)
 
 
-@pytest.mark.browser
 def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(opened):
     page = opened("rope")
     page.get_by_role("button", name="added, then projected").click()
@@ -276,7 +251,6 @@ def test_where_positions_are_added_the_score_depends_on_more_than_the_distance(o
     assert low < score < high
 
 
-@pytest.mark.browser
 def test_a_hand_is_turned_by_its_tip(opened):
     page = opened("rope")
     m, n, *_ = numbers_in(seen(page))
@@ -286,7 +260,6 @@ def test_a_hand_is_turned_by_its_tip(opened):
     assert moved_m != m and same_n == n
 
 
-@pytest.mark.browser
 def test_a_phrase_of_the_text_sets_the_figure(opened):
     page = opened("rope")
     before = numbers_in(seen(page))
@@ -299,7 +272,6 @@ def test_a_phrase_of_the_text_sets_the_figure(opened):
     assert now == [wanted["query"], wanted["key"], *before[2:]]
 
 
-@pytest.mark.browser
 def test_a_phrase_shows_its_motion_again_when_it_is_clicked_again(opened):
     page = opened("rope", reduced_motion="no-preference")
     page.evaluate("document.querySelector('a.set').click()")
@@ -312,7 +284,6 @@ def test_a_phrase_shows_its_motion_again_when_it_is_clicked_again(opened):
     assert page.evaluate(again) == 20
 
 
-@pytest.mark.browser
 def test_only_hands_that_can_be_turned_have_a_dot(opened):
     for stem in ("rope", "longer"):
         page = opened(stem)
@@ -323,7 +294,6 @@ def test_only_hands_that_can_be_turned_have_a_dot(opened):
     assert svg.locator(".tip").count() == 0
 
 
-@pytest.mark.browser
 def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_path):
     page = opened(alone(tmp_path, "order"))
     page.get_by_role("button", name="with positions", exact=True).click()
@@ -334,7 +304,6 @@ def test_with_positions_the_verb_before_the_last_word_is_the_reason(opened, tmp_
     assert "no known verb" in seen(page)
 
 
-@pytest.mark.browser
 def test_the_dot_product_of_two_rows_is_that_of_any_two_as_far_apart(opened):
     page = opened("sinusoidal")
     table = solved("sinusoidal").sinusoidal_encoding(64, 8)
@@ -351,7 +320,6 @@ def attention_of(vectors):
     return (vectors @ vectors.T / vectors.shape[-1] ** 0.5).softmax(-1) @ vectors
 
 
-@pytest.mark.browser
 def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened):
     page = opened("permutation")
     words = examples()["words"]
@@ -369,23 +337,17 @@ def test_words_move_and_their_vectors_with_them_until_positions_are_added(opened
     assert changed == pytest.approx(max(one.max().item() for one in differences), abs=0.0051)
 
 
-@pytest.mark.browser
 def test_ids_pick_rows_and_only_those_learn(opened):
     page = opened("lookup")
     assert numbers_in(seen(page)) == examples()["lookup"]["ids"] == [3, 0, 2, 3, 1]
     page.get_by_role("button", name="learn").click()
-    assert numbers_in(seen(page)) == [
-        3,
-        2,
-        2,
-        4,
-    ]  # row 3 twice, because 2 ids picked it; row 4 rests
+    learned = numbers_in(seen(page))
+    assert learned == [3, 2, 2, 4]  # row 3 twice, because 2 ids picked it; row 4 rests
     slider(page, "Id 4 of the text").press("ArrowDown")
     slider(page, "Id 4 of the text").press("ArrowDown")
     assert numbers_in(seen(page)) == [3, 0, 2, 3, 3]
 
 
-@pytest.mark.browser
 def test_beyond_the_trained_rows_it_says_so(opened):
     page = opened("learned")
     word = slider(page, "Position of king")
@@ -395,7 +357,6 @@ def test_beyond_the_trained_rows_it_says_so(opened):
     assert numbers_in(seen(page)) == [23, READ, 23] and page.locator(".lab .wrong").count() > before
 
 
-@pytest.mark.browser
 def test_keys_that_come_faster_than_frames_all_count(opened):
     page = opened("learned")
     slider(page, "Position of king").evaluate(
@@ -405,7 +366,6 @@ def test_keys_that_come_faster_than_frames_all_count(opened):
     assert numbers_in(seen(page))[0] == 22
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("terms", [("king", "man", "woman"), ("king", "man", "queen")])
 def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
     page, kingdom = opened("skipgram"), numbers()["skipgram"]
@@ -422,18 +382,15 @@ def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
     assert numbers_in(sentence) == pytest.approx(cosines.tolist(), abs=0.0051)
 
 
-@pytest.mark.browser
 def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
     page = opened("longer")
     slider(page, "Length of the text").press("End")
-    sinusoidal, trained = (
-        solved("sinusoidal"),
-        solved("sinusoidal").inverse_frequencies(16, 10000.0),
-    )
+    inverse_frequencies = solved("sinusoidal").inverse_frequencies
+    trained = inverse_frequencies(16, 10000.0)
     rates = {
         "no remedy": trained,
         "interpolation": trained / 8,
-        "NTK": sinusoidal.inverse_frequencies(16, solved("rope").ntk_base(10000.0, 8, 16)),
+        "NTK": inverse_frequencies(16, solved("rope").ntk_base(10000.0, 8, 16)),
         "YaRN": solved("longer").yarn_frequencies(16, 10000.0, 8, 512),
     }
     for remedy, rate in rates.items():
@@ -445,7 +402,6 @@ def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
         assert step == round(torch.rad2deg(rate[0]).item())
 
 
-@pytest.mark.browser
 def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
     page = opened("gpt")
     model = trained("rope")
@@ -475,7 +431,6 @@ def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
     assert changed != home and f"expect “{expected(changed)[0]}” next" in seen(page)
 
 
-@pytest.mark.browser
 def test_two_words_change_places_and_only_a_model_with_positions_notices(opened, tmp_path):
     page = opened(alone(tmp_path, "order"), viewport={"width": 800, "height": 600})
 
@@ -494,7 +449,6 @@ def test_two_words_change_places_and_only_a_model_with_positions_notices(opened,
     assert numbers_in(seen(page)) == [pytest.approx(100 * share, abs=1)]
 
 
-@pytest.mark.browser
 def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
     page, llama = opened("llama"), numbers()["llama"]
     keys = unpacked(llama["keys"])
@@ -509,7 +463,6 @@ def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
         assert share == pytest.approx(100 * weights[llama["tokens"].index("Rome")].item(), abs=0.51)
 
 
-@pytest.mark.browser
 def test_under_a_mask_the_order_shows(opened):
     page = opened("permutation")
     words = examples()["words"]
@@ -535,7 +488,6 @@ def swipe(page, start, right, down):
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize(
     ("stem", "name", "right", "down"),
     [
@@ -561,7 +513,6 @@ def test_a_finger_moves_a_word_and_elsewhere_the_page(opened, tmp_path, stem, na
     page.wait_for_function("before => scrollY > before", arg=scrolled)
 
 
-@pytest.mark.browser
 def test_the_scores_of_a_new_token_need_its_offset(opened, tmp_path):
     page = opened(alone(tmp_path, "cache"))
     slider(page, "The newest token").press("End")
@@ -574,7 +525,6 @@ def test_the_scores_of_a_new_token_need_its_offset(opened, tmp_path):
     assert most == pytest.approx((right - wrong).abs().max().item(), abs=0.0051)
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_window_counts_the_pairs_of_the_reference(opened, tmp_path, size):
     page = opened(alone(tmp_path, "window"))
@@ -590,7 +540,6 @@ def test_a_window_counts_the_pairs_of_the_reference(opened, tmp_path, size):
     assert numbers_in(sentence) == [len(centers)] and equal in sentence
 
 
-@pytest.mark.browser
 def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened, tmp_path):
     watch = """window.told = [];
         setInterval(() => {
@@ -607,7 +556,6 @@ def test_the_front_page_swaps_two_words_and_the_blind_model_says_the_same(opened
     assert bars == same and back == [home, bars]
 
 
-@pytest.mark.browser
 def test_what_was_moved_can_be_brought_back(opened):
     page = opened("permutation")
     again = page.locator("course-lab").first.get_by_role("button", name="start again")

@@ -1,4 +1,4 @@
-"""The texts of the lessons: their links lead somewhere, and the glossary is in order."""
+"""The texts of the lessons: where their links lead, what they open with, and the glossary."""
 
 import re
 
@@ -6,6 +6,7 @@ import pytest
 
 from course import ROOT
 from course.core.syllabus import lessons
+from course.publishing.lab.script import ROOM
 
 LESSONS = ROOT / "course" / "lessons"
 TEXTS = sorted([*LESSONS.glob("*.md"), *LESSONS.glob("*/README.md")])
@@ -27,6 +28,14 @@ def test_every_link_within_the_repository_leads_to_a_file_and_a_heading(path):
         assert file.exists(), target
         if anchor:
             assert anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_each_lesson_opens_with_a_scene_around_a_picture():
+    for lesson in lessons():
+        opening, *_ = lesson.text.read_text(encoding="utf-8").partition("**You will be able to**")
+        block = r'\n<course-lab scene="(\w+)">\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n'
+        found = re.search(block, opening)
+        assert found and found[1] in ROOM, lesson.stem
 
 
 def test_the_glossary_is_alphabetical_and_has_each_word_once():
