@@ -193,8 +193,7 @@ def _is_shown(value: Any) -> bool:
 
 
 def _is_floating(value: Any) -> bool:
-    is_tensor = isinstance(value, torch.Tensor)
-    return value.is_floating_point() if is_tensor else isinstance(value, float)
+    return isinstance(value, float) or (torch.is_tensor(value) and value.is_floating_point())
 
 
 def _difference(right: dict, edited: bytes, lent: tuple, start: Open) -> tuple[str, str] | None:
@@ -248,5 +247,4 @@ def _compared(typed: str, now: Any, is_whole: bool, then: Any) -> tuple[str, str
     asks = f"As it is, `{typed}` gives {show(now)}. With the change, would"
     asks += f" {f'the entry {place}' if place else 'that'} be larger, smaller or the same?"
     asks += " (-2 is smaller than -1.)" if both[:, at].min() < 0 else ""
-    was, becomes = (show(float(one)) for one in both[:, at])
-    return asks, f"{kind}: {becomes}; as it is, {was}."
+    return asks, "{0}: {2}; as it is, {1}.".format(kind, *map(show, both[:, at].tolist()))
