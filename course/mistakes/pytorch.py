@@ -44,6 +44,8 @@ _MEANS = {
     r"shape '\[(.*)\]' is invalid for input of size (\d+)": (
         "The sizes in [{0}] do not multiply to the {1} numbers that there are."
     ),
+    r"\w+\(\): argument '\w+' (?:failed to unpack .* got float|must be tuple of ints, but found "
+    r"element of type float)": "A size is a float: `/` always gives one; `//` gives an integer.",
     r"cannot reshape tensor of 0 elements": (
         "Where there are no numbers, PyTorch cannot work out a size of -1: write the size itself."
     ),

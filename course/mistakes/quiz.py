@@ -1,9 +1,8 @@
 """Questions about a student's own code: what would a known mistake change?
 
 Each is answered by running the student's module with the edit made in it. Where its lines are not
-like the reference's, the mistaken reference takes their place and the catalogue's sentence says
-what is different; then all edits with this sentence must give the same answer. If neither
-gives a question, it is about the values as they are.
+like the reference's, the mistaken reference takes their place, and the catalogue's sentence asks;
+then all its edits must give one answer. Else a question is about the values as they are.
 """
 
 import ast
@@ -177,7 +176,8 @@ def _calls(examination: Examination, case: Case, lent: tuple[str, ...]) -> list[
     for call in expect.calls:
         maker, given = made.get(call.name), [*call.args, *call.kwargs.values()]
         is_whole = "draw" not in case.fixtures and all(map(_is_shown, given))
-        is_whole = is_whole and not (maker and maker.result.parameters)
+        weights = maker.result.parameters.values() if maker else ()  # a fresh norm's are ones
+        is_whole = is_whole and all(((one == 0) | (one == 1)).all() for one in weights)
         if isinstance(call.result, Handle):
             made[f"{call.name}(...)"] = call
         is_own = call.name.removesuffix("(...)") == case.exercise and not call.raised
@@ -239,11 +239,11 @@ def _compared(typed: str, now: Any, is_whole: bool, then: Any) -> tuple[str, str
         return None
     if now.numel() <= 8 and (both * 2 % 1 == 0).all() and both.abs().max() <= _LARGEST:
         return f"What would be `{typed}`?", f"{show(then)}; as it is, {show(now)}."
-    draw, by = random.Random(typed), change.abs().tolist()
-    is_new = 0.0 not in by or draw.random() < 0.6
-    at = draw.choice([n for n in range(len(by)) if (by[n] > _NOTICED if is_new else by[n] == 0)])
+    kinds = {"Larger": change > _NOTICED, "Smaller": change < -_NOTICED, "The same": change == 0}
+    draw = random.Random(typed)
+    kind = draw.choice([one for one, where in kinds.items() if where.any()])
+    at = draw.choice(kinds[kind].nonzero().flatten().tolist())
     place = "".join(f"[{int(n)}]" for n in torch.unravel_index(torch.tensor(at), now.shape))
-    kind = "Larger" if change[at] > 0 else "Smaller" if change[at] < 0 else "The same"
     asks = f"As it is, `{typed}` gives {show(now)}. With the change, would"
     asks += f" {f'the entry {place}' if place else 'that'} be larger, smaller or the same?"
     asks += " (-2 is smaller than -1.)" if both[:, at].min() < 0 else ""

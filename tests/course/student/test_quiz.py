@@ -15,9 +15,11 @@ from course.mistakes.quiz import questions
 from course.student import progress, quiz
 from course.student.progress import PASSED
 from course.testing.case import collect
+from course.testing.earlier import names_defined_by
 from course.testing.executor import Executor
 from course.testing.loading import run_module
 from course.testing.show import show
+from course.testing.source import sources_of_earlier
 
 MINE = solution_of("rope").replace("x1", "left").replace("x2", "right")
 ROLLED = MINE.replace(
@@ -36,8 +38,10 @@ def cases():
 
 
 def asked(cases, source: str, *names: str):
+    earlier = names_defined_by(sources_of_earlier(cases[0].lesson))
+
     def start(text):
-        return Executor(run_module(text, Path("exercises/rope.py")))
+        return Executor(run_module(text, Path("exercises/rope.py"), earlier))
 
     return questions(source.encode(), names, cases, start)
 
@@ -82,6 +86,18 @@ def test_no_answer_stands_in_its_question(stem, name):
             then, (lines, _, question) = one.answer.partition(";")[0], one.asks.rpartition("\n\n")
             assert "[" not in then or then not in question
             assert not set(re.findall(r"\d\d+", then)) & set(re.findall(r"\d\d+", lines))
+
+
+@pytest.mark.slow
+def test_a_number_grows_falls_or_stays_and_a_fresh_norm_is_asked_about():
+    kinds = set()
+    for stem, name in [("sinusoidal", "sinusoidal_encoding"), ("llama", "RMSNorm")]:
+        cases = collect([find_lesson(stem).tests])
+        for n in range(6):
+            found = asked(cases, f"{solution_of(stem)}# {n}\n", name)
+            assert {one.exercise for one in found} == {name}
+            kinds |= {one.answer.partition(":")[0] for one in found if ":" in one.answer}
+    assert kinds == {"Larger", "Smaller", "The same"}
 
 
 def test_where_the_lines_are_other_ones_the_sentence_is_asked_about(cases):
