@@ -22,6 +22,8 @@ def test_the_seed_alone_decides_about_the_text():
 
 def test_a_text_has_as_many_lines_as_asked_for():
     assert [kingdom_text(n).count("\n") for n in (0, 1, 100)] == [0, 1, 100]
+    with pytest.raises(ValueError, match="0 or more; got -1"):
+        kingdom_text(-1)
 
 
 def test_every_line_is_lower_case_words_and_a_full_stop():
