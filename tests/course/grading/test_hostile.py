@@ -79,12 +79,19 @@ def judge():
             yield judge
 
 
+def graded_neighbour(judge):
+    """What the honest student gets, without advice: the judge looks for that in its own process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "diagnose", lambda *_: None)
+        return replace(judge.grade(unseen(NEIGHBOUR)), seconds=0.0, key="", module="")
+
+
 @pytest.fixture(scope="module")
 def neighbours_result(judge):
     """What the honest student gets when nobody else is there."""
-    result = judge.grade(unseen(NEIGHBOUR))
+    result = graded_neighbour(judge)
     assert 0 < result.points < result.worth
-    return replace(result, seconds=0.0, key="", module="")
+    return result
 
 
 def unseen(unit):
@@ -115,8 +122,7 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert len(said) <= judging.MAX_MESSAGE
     assert said.replace("\n", " ").isprintable()
     assert left_behind() == []
-    after = judge.grade(unseen(NEIGHBOUR))
-    assert replace(after, seconds=0.0, key="", module="") == neighbours_result
+    assert graded_neighbour(judge) == neighbours_result
 
 
 def what_is_said(result) -> str:
