@@ -45,6 +45,12 @@ def graded(judge):
     return lambda source: judge.grade(Unit("ann", "rope", source.encode("utf-8")))
 
 
+@pytest.fixture
+def without_advice(monkeypatch):
+    """To look for what is known takes longest, and few tests are about it."""
+    monkeypatch.setattr(judging, "diagnose", lambda *_: None)
+
+
 def exercise(result, name):
     return next(one for one in result.exercises if one.name == name)
 
@@ -168,7 +174,7 @@ def test_what_cannot_be_diagnosed_is_graded_all_the_same(judge, monkeypatch):
     ],
     ids=["a long number", "half a character", "bytes", "a deep sum"],
 )
-def test_whatever_a_stub_says_is_graded(graded, says):
+def test_whatever_a_stub_says_is_graded(graded, without_advice, says):
     result = graded(with_body("rotate_half", f"raise NotImplementedError({says})"))
     assert (result.trouble, result.points) == ("", ALL - exercise(result, "rotate_half").worth)
 
@@ -183,7 +189,7 @@ def test_a_slow_exercise_costs_no_other_a_point(judge, monkeypatch):
     assert "take too long together" in exercise(result, "rotate_half").first_wrong.message
 
 
-def test_long_messages_of_many_tests_are_cut(graded):
+def test_long_messages_of_many_tests_are_cut(graded, without_advice):
     """Of one test the whole is shown; 50 MB for all tests of a student would help nobody."""
     result = graded(with_body("rotate_half", "raise ValueError('\U0001d400' * 3_000)"))
     told = sorted(len(test.message) for test in exercise(result, "rotate_half").tests)
@@ -204,7 +210,7 @@ Executor.call = call
 """
 
 
-def test_gradients_that_do_not_come_are_missed(judge):
+def test_gradients_that_do_not_come_are_missed(judge, without_advice):
     lesson = find_lesson("learned")
     source = f"{lesson.module('solutions').read_text(encoding='utf-8')}{FORGES_NO_GRADIENTS}"
     result = judge.grade(Unit("eve", "learned", source.encode()))
@@ -288,7 +294,7 @@ def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
 
 # --- what is graded once --------------------------------------------------------------------
 
-TURNED = ROPE.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)").encode()
+TURNED = f"{ROPE}\n# turned\n".replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)").encode()
 """Wrong in `rotate_half`, in nothing else."""
 CRASHES = with_body("rotate_half", "import ctypes; ctypes.string_at(0)").encode()
 
@@ -301,7 +307,7 @@ def spawned(judge, monkeypatch) -> list:
     return workers
 
 
-def test_the_same_text_is_graded_once_unless_it_was_stopped(judge, spawned):
+def test_the_same_text_is_graded_once_unless_it_was_stopped(judge, spawned, without_advice):
     first = judge.grade(Unit("ann", "rope", TURNED))
     spawned.clear()
     second = judge.grade(Unit("bob", "rope", TURNED))
@@ -314,7 +320,7 @@ def test_the_same_text_is_graded_once_unless_it_was_stopped(judge, spawned):
     assert spawned
 
 
-def test_a_judge_forgets_results_when_it_has_many(judge, spawned, monkeypatch):
+def test_a_judge_forgets_results_when_it_has_many(judge, spawned, monkeypatch, without_advice):
     monkeypatch.setattr("course.grading.judge.judge.MAX_RESULTS", 1)
     units = [Unit("ann", "rope", TURNED + b"#" * length) for length in (1, 2, 1)]
     for unit in units:
@@ -414,7 +420,7 @@ def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
 
 
 @pytest.mark.parametrize("answer", ["'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"])
-def test_what_a_worker_says_of_an_exercise_is_quoted(graded, answer):
+def test_what_a_worker_says_of_an_exercise_is_quoted(graded, without_advice, answer):
     body = f"CLAIM = '{CLAIM}'\n    say({answer})\n    posix._exit(0)"
     result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
     said = exercise(result, "rotate_half").first_wrong.message
@@ -482,7 +488,7 @@ def test_a_judge_without_memory_stops_a_test(judge, monkeypatch, message):
     assert judge.grade(unit).points == ALL  # and nothing of that is remembered
 
 
-def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch):
+def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch, without_advice):
     with Judge() as judge:
         spawn, spawned = judge.fork_server.spawn, []
 
