@@ -164,25 +164,19 @@ def test_figures_are_numbered_and_each_fold_has_its_kind(written):
     )  # to play with, and where it's explained
 
 
-def test_every_exercise_has_a_card_in_its_text(written):
-    for lesson in lessons():
-        page = written / lesson.text.relative_to(root())
-        text = page.read_text(encoding="utf-8")
-        for exercise in lesson.exercises:
-            assert text.count(f'id="{anchor(exercise)}"') == 1
-
-
-def test_every_exercise_is_on_the_syllabus_with_its_points_and_minutes(written):
+def test_every_exercise_has_a_card_a_contract_and_a_row_with_its_points_and_minutes(written):
     syllabus = (written / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
     for lesson in lessons():
-        contract = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
+        text = (written / lesson.text.relative_to(root())).read_text(encoding="utf-8")
+        contracts = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
         for exercise in lesson.exercises:
-            anchor = pages.anchor_of(exercise)
-            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{anchor})"
+            assert text.count(f'id="{anchor(exercise)}"') == 1
+            contract = pages.anchor_of(exercise)
+            assert f"({contract})=" in contracts
+            assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contracts
+            row = f"| [`{exercise.name}`](../../exercises/{lesson.stem}.md#{contract})"
             row += f"<br>{exercise.title} | {exercise.minutes} | {exercise.points} |"
             assert row in syllabus
-            assert f"({anchor})=" in contract
-            assert f":: exercises.{lesson.stem}.{exercise.name}\n" in contract
 
 
 def test_what_comes_out_is_folded_behind_its_guess():
