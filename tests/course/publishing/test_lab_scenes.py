@@ -3,20 +3,19 @@
 They need Playwright (`pip install -e ".[browser]"`) and a Chromium, and run with `-m browser`.
 """
 
-import base64
 import json
 import os
 import re
 from functools import cache
 
-import numpy as np
 import pytest
 import torch
 
 from course.core.syllabus import find_lesson, lessons
-from course.experiments.instrument.models import READ, trained
+from course.experiments.character_gpt import CharacterGPT
+from course.experiments.instrument.models import READ, SIZE, reference_parts
 from course.publishing.lab.script import ROOM, examples, write_lab
-from course.publishing.lab.trained import FILE
+from course.publishing.lab.trained import committed, unpacked
 from course.student import texts
 from course.testing.loading import load_module
 
@@ -68,13 +67,19 @@ def solved(stem):
 
 
 @cache
-def numbers():
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
-def unpacked(tensor):
-    whole = np.frombuffer(base64.b64decode(tensor["base64"]), np.int8).reshape(tensor["shape"])
-    return torch.from_numpy(whole.astype("float32") * tensor["scale"])
+def model_of(scheme):
+    """PyTorch's model of the numbers on the pages, which are those of a training (test_lab.py)."""
+    numbers = committed()["models"][scheme]
+    weights = {name: unpacked(one) for name, one in numbers.items() if name != "loudness"}
+    model = CharacterGPT(len(weights["tokens"]), SIZE, scheme, reference_parts)
+    model.token_scale, (block,) = numbers["loudness"], model.blocks
+    parts = {"tokens": model.tokens, "qkv": block.to_qkv, "out": block.from_heads}
+    parts |= {"widen": block.widen, "narrow": block.narrow}
+    for name, part in parts.items():
+        part.weight.data = weights[name]
+    for norm, weight in zip((*block.norms, model.last_norm), weights["norms"], strict=True):
+        norm.weight.data = weight
+    return model.requires_grad_(False)
 
 
 @pytest.fixture(scope="module")
@@ -368,7 +373,7 @@ def test_keys_that_come_faster_than_frames_all_count(opened):
 
 @pytest.mark.parametrize("terms", [("king", "man", "woman"), ("king", "man", "queen")])
 def test_an_analogy_is_answered_as_by_the_reference(opened, terms):
-    page, kingdom = opened("skipgram"), numbers()["skipgram"]
+    page, kingdom = opened("skipgram"), committed()["skipgram"]
     rows, names = unpacked(kingdom["rows"]), kingdom["words"]
     if terms[2] == "queen":
         slider(page, "The word to add").press("ArrowRight")
@@ -404,8 +409,8 @@ def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
 
 def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
     page = opened("gpt")
-    model = trained("rope")
-    words = numbers()["words"]
+    model = model_of("rope")
+    words = committed()["words"]
 
     def asked():
         sentence = [one.text_content() for one in page.locator(".lab .word .on-pill").all()]
@@ -435,8 +440,8 @@ def test_two_words_change_places_and_only_a_model_with_positions_notices(opened,
     page = opened(alone(tmp_path, "order"), viewport={"width": 800, "height": 600})
 
     def expected(scheme, sentence):
-        ids = [numbers()["words"].index(word) for word in sentence.split()]
-        return trained(scheme)(torch.tensor([ids]))[0, -1].softmax(-1).max().item()
+        ids = [committed()["words"].index(word) for word in sentence.split()]
+        return model_of(scheme)(torch.tensor([ids]))[0, -1].softmax(-1).max().item()
 
     assert "“gates”" in seen(page)
     closed, rang = slider(page, "closed, word 7"), slider(page, "rang, word 2")
@@ -450,7 +455,7 @@ def test_two_words_change_places_and_only_a_model_with_positions_notices(opened,
 
 
 def test_a_real_head_gives_the_same_weights_wherever_its_text_is(opened):
-    page, llama = opened("llama"), numbers()["llama"]
+    page, llama = opened("llama"), committed()["llama"]
     keys = unpacked(llama["keys"])
     rotary = solved("rope").RotaryEmbedding(2100, keys.shape[-1], llama["base"])
     for key, shift in (("", 0), ("PageUp", 10), ("End", 2000)):
