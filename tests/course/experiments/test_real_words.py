@@ -104,7 +104,7 @@ def test_with_features_enough_scores_come_to_rest_at_pmi_minus_log_5(words):
     assert often.correlation > 0.95 and often.distance < 0.4
     mean = (wanted - scores)[together >= 20].mean().item()
     assert abs(mean) < 0.15
-    few = real_words.trained(words, (60,), n_embd=4, blocks_per_step=8)[60]
+    few = real_words.trained(words, (20,), n_embd=4, blocks_per_step=8)[20]
     worse = fits(*real_words.against_pmi(words, few.center, few.context))[-1]
     assert worse.distance > 1.5 * often.distance
 
