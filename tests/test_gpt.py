@@ -605,7 +605,7 @@ class TestGPT:
 
     @pytest.mark.parametrize(
         "batch, length, vocab_size, n_heads, n_layers",
-        [(2, 5, 11, 2, 4), (1, 1, 40_000, 4, 1), (300, 1, 11, 1, 1)],
+        [(1, 3, 5, 1, 1), (2, 5, 11, 2, 4), (1, 1, 40_000, 4, 1), (300, 1, 11, 1, 1)],
     )
     def test_logits_are_products_with_the_rows_of_the_table(
         self, lesson, draw, batch, length, vocab_size, n_heads, n_layers

@@ -461,11 +461,12 @@ class TestLlama:
     @pytest.mark.parametrize(
         "batch, length, sizes",
         [
+            (1, 3, sizes_of(5, 4, 2, 1, 1, 3)),
             (2, 5, sizes_of(n_layers=4)),
             (1, 1, sizes_of(MANY, 8, 2, 1, 1, 6)),
             (300, 1, sizes_of(7, 2, 1, 1, 1, 2)),
         ],
-        ids=["4 blocks", "5,000 ids", "300 texts"],
+        ids=["1 block", "4 blocks", "5,000 ids", "300 texts"],
     )
     def test_logits_are_products_with_the_rows_of_the_table(
         self, lesson, draw, batch, length, sizes
