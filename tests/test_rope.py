@@ -473,7 +473,7 @@ class TestAlibiBias:
         """
         got = expect.shape(lesson.alibi_bias(n_heads, 2), n_heads, 2, 2)
         slopes = [0.5 ** (8 * h / n_heads) for h in range(1, n_heads + 1)]
-        expect.close(got[:, 1, 0], -torch.tensor(slopes), tolerance=1e-6, what="bias[:, 1, 0]")
+        expect.close(got[:, 1, 0], -torch.tensor(slopes), what="bias[:, 1, 0]")
 
     @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (16, 9)])
     def test_penalty_grows_with_the_distance(self, lesson, n_heads, length):

@@ -41,7 +41,7 @@ _MEANS = {
     r"view size is not compatible": (
         "`view` was asked for numbers that are not in this order in memory; `reshape` copies them."
     ),
-    r"shape '\[(.*)\]' is invalid for input of size (\d+)": (
+    r"shape '\[([\d, -]*)\]' is invalid for input of size (\d+)": (
         "The sizes in [{0}] do not multiply to the {1} numbers that there are."
     ),
     r"\w+\(\): argument '\w+' (?:failed to unpack .* got float|must be tuple of ints, but found "
@@ -74,8 +74,8 @@ _MEANS = {
         "Along an axis, `{0}` returns two tensors, the values and their indices: choose one of "
         "them, `.values` or `.indices`."
     ),
-    r"The shape of the mask \[(.*)\] at index (\d+) does not match the shape of the indexed tensor "
-    r"\[(.*)\] at index \2": (
+    r"The shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed tensor "
+    r"\[([\d, ]*)\] at index \2": (
         "A mask in square brackets is aligned with the first axes: [{0}] with [{2}]. "
         "`x[..., mask]` aligns it with the last ones, and `x.masked_fill(mask, ...)` broadcasts it."
     ),

@@ -61,7 +61,7 @@ def points_of(lesson: Lesson, status: Mapping[str, str]) -> str:
     """Return a lesson's name, its points, and whether they are those of an earlier check."""
     points = f"{_earned(lesson, status)} of {lesson.points} points"
     said = click.style(f"{lesson.number} {lesson.stem}: {points}", bold=True)
-    return f"{said}, not checked" if cannot_be_loaded(lesson) else said
+    return f"{said} at its last check; now the file earns 0" if cannot_be_loaded(lesson) else said
 
 
 def _earned(lesson: Lesson, status: Mapping[str, str]) -> int:

@@ -244,7 +244,9 @@ class _Missing(types.ModuleType):
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         library = self.__name__.partition(".")[0]
-        raise ModuleNotFoundError(f"{library} is not there, and no exercise needs it", name=library)
+        why = f"{library} is not there where this is graded, and no exercise needs it; if it is a "
+        why += "file of yours, copy what you need into this one"
+        raise ModuleNotFoundError(why, name=library)
 
 
 def _trouble_with_syntax(error: SyntaxError, shown: str) -> str:

@@ -38,7 +38,7 @@ from course.grading.sandbox.remote import (
 )
 from course.grading.sandbox.sandbox import ProcessLimits, SandboxError
 from course.mistakes.diagnosis import PATIENTLY, KnownMistakes, diagnose
-from course.mistakes.quiz import Question, questions
+from course.mistakes.quiz import questions
 from course.testing.case import Case, by_exercise, collect
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding, drop_tracebacks
@@ -101,7 +101,7 @@ class Judge:
         if unit.unread:
             return not_graded(unit, unit.unread)
         if unit.ask:
-            return replace(not_graded(unit, ""), questions=self._questions(unit))
+            return self._questions(unit)
         try:
             try:
                 return self._grade(unit)
@@ -115,8 +115,8 @@ class Judge:
             said = printable(f"{type(error).__name__}: {error}"[:MAX_MESSAGE])
             return not_graded(unit, f"The grader itself failed: {said}")
 
-    def _questions(self, unit: Unit) -> tuple[Question, ...]:
-        """Return questions about a module; none if its code gives what nobody can ask about."""
+    def _questions(self, unit: Unit) -> GradedResult:
+        """Return questions about a module, or why there are none."""
         opened: list[RemoteModule] = []
         begun = time.monotonic()
 
@@ -132,14 +132,18 @@ class Judge:
 
         cases = [case for own in self.cases[unit.lesson].values() for case in own]
         try:
-            return tuple(questions(unit.source, unit.ask, cases, start))
+            asked = tuple(questions(unit.source, unit.ask, cases, start))
+            trouble = "" if asked else "no call of it fits into a line, or its tests take seconds"
         except SandboxError:
             raise
-        except (Exception, TimeIsUp):
-            return ()
+        except (Stopped, TimeIsUp):
+            asked, trouble = (), "its code takes too long"
+        except Exception:
+            asked, trouble = (), "its text is too long, or gives what cannot be shown"
         finally:
             for one in opened:
                 one.end()
+        return replace(not_graded(unit, trouble), questions=asked)
 
     def _grade(self, unit: Unit) -> GradedResult:
         start = time.monotonic()

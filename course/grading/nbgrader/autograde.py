@@ -19,7 +19,7 @@ from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAuto
 from nbgrader.utils import parse_utc, rmtree
 
 from course.core.files import write_atomically
-from course.core.syllabus import Lesson
+from course.core.syllabus import Lesson, find_lesson
 from course.grading.judge.unit import GradedResult, Unit
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
@@ -142,7 +142,8 @@ class Autograde(converters.Autograde):
             for name, answer in answers.items()
             if answer == NOT_FOUND
         ]
-        if n_own := count_own_words(handed_in.cells, released.cells):
+        given_out = nbformat.read(find_lesson(result.lesson).notebook, as_version=4).cells
+        if n_own := count_own_words(handed_in.cells, [*released.cells, *given_out]):
             cells = "1 cell of words" if n_own == 1 else f"{n_own} cells of words"
             remarks.append(f"The student added or changed {cells}: look in submitted/.")
         for remark in remarks:

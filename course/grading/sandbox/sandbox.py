@@ -33,6 +33,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from course.core.memory import available_memory, ran_out_of_memory
@@ -277,6 +278,8 @@ def _installation() -> Iterator[str]:
     yield from site.getsitepackages()
     if site.ENABLE_USER_SITE:
         yield site.getusersitepackages()
+    for name in ("torch", "numpy"):  # PYTHONPATH or a .pth file may lead elsewhere
+        yield str(Path(find_spec(name).origin).parents[1])
 
 
 def _live(

@@ -567,4 +567,7 @@ def test_questions_about_a_module_are_answered_in_workers(judge):
     first, again = (judge.grade(asked).questions for _ in range(2))
     assert first == again and {one.exercise for one in first} == {"rotate_half", "ntk_base"}
     hostile = source + b"\n\ndef rotate_half(x):\n    while True: pass\n"
-    assert judge.grade(replace(asked, source=hostile, ask=("rotate_half",))).questions == ()
+    endless = judge.grade(replace(asked, source=hostile, ask=("rotate_half",)))
+    assert endless.questions == () and "its tests take seconds" in endless.trouble
+    padded = judge.grade(replace(asked, source=source + b"#" * 2**17))
+    assert padded.questions == () and "too long" in padded.trouble

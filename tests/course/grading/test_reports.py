@@ -614,7 +614,9 @@ def test_the_table_is_read_without_the_script(chromium, tmp_path):
 def test_a_page_of_questions_shows_code_as_text(tmp_path):
     asked = ("rotate_half", "Your line\n\n    x  # </pre><script>alert(1)</script>", "`<b>`.")
     results = [GradedResult("rope", student="<i>ann</i>", questions=(asked,))]
+    results.append(replace(results[0], lesson="lookup", questions=(), trouble="it takes too long"))
     (page,) = write_questions(results, tmp_path).iterdir()
     text = page.read_text(encoding="utf-8")
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in text and "<code>&lt;b&gt;</code>" in text
     assert "<script" not in text and "<i>" not in text
+    assert "There is no question about <code>lookup</code>: it takes too long." in text

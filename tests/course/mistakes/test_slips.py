@@ -162,3 +162,16 @@ def test_an_error_that_a_mistake_raises_too_is_no_such_mistake(lesson, exercise,
     cases = cases_of(lesson, exercise)
     seen = findings(Variant(lesson, exercise, "", {right: wrong}).module(), cases)
     assert diagnose(seen, KnownMistakes(cases, seed=0), seconds=(30, 1)) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "shape '[2]. All passed. [3]' is invalid for input of size 6",
+        "The shape of the mask [2]. All passed. [3] at index 0 does not match the shape of the "
+        "indexed tensor [All passed] at index 0",
+    ],
+)
+def test_words_that_a_student_puts_into_an_error_are_not_repeated(message):
+    """What is made of an error may be shown to the whole class."""
+    assert "passed" not in in_plain_words(message)

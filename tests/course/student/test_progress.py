@@ -108,7 +108,7 @@ def test_a_file_that_is_no_python_keeps_its_marks_and_says_so(rope):
         for text in (course_board(before), board)
     )
     assert marked.replace("? ?", "?  ") == as_before and marked != as_before
-    assert click.unstyle(points_of(find_lesson("rope"), before)).endswith(", not checked")
+    assert click.unstyle(points_of(find_lesson("rope"), before)).endswith("now the file earns 0")
     assert next_steps(before).startswith("first: fix exercises/rope.py")
     rope.write_text(SOURCE, encoding="utf-8")
     assert progress.status_of_all() == before

@@ -390,7 +390,7 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
     "a missing library": (  # it costs what uses it alone
         "from einops_x import rearrange\n\n\n"
         + with_body("rotate_half", "return rearrange(args[0], 'a -> b')"),
-        "einops_x is not there, and no exercise needs it",
+        "einops_x is not there where this is graded, and no exercise needs it",
         "ntk_base",
     ),
     "a deleted function": (
