@@ -74,8 +74,8 @@ _MEANS = {
         "Along an axis, `{0}` returns two tensors, the values and their indices: choose one of "
         "them, `.values` or `.indices`."
     ),
-    r"The shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed tensor "
-    r"\[([\d, ]*)\] at index \2": (
+    r"The shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed "
+    r"tensor \[([\d, ]*)\] at index \2": (
         "A mask in square brackets is aligned with the first axes: [{0}] with [{2}]. "
         "`x[..., mask]` aligns it with the last ones, and `x.masked_fill(mask, ...)` broadcasts it."
     ),
