@@ -17,7 +17,7 @@ from course.core.syllabus import Status, UnknownName, find_lesson
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
 from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
 from course.mistakes.table import TableError
-from course.mistakes.variant import Variant
+from course.mistakes.variant import EditError, Variant
 from course.testing.case import Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
@@ -127,10 +127,12 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
     """Print a line per variant; the exit status says whether all went as it should."""
     try:
         stem = find_lesson(stem).stem
-        if exercise and find_lesson(exercise).stem != stem:
-            raise click.UsageError(f"{exercise} is no exercise of {stem}")
-        mistakes(stem)
-    except (UnknownName, TableError) as error:
+        names = [one.name for one in find_lesson(stem).exercises]
+        if exercise and exercise not in names:
+            raise click.UsageError(f"{exercise} is no exercise of {stem}: {', '.join(names)}")
+        for one in (*mistakes(stem), *alternatives(stem)):
+            _ = one.variant.text  # or raises, if an edit does not apply
+    except (UnknownName, TableError, EditError) as error:
         raise click.UsageError(str(error)) from None
     if pairs:
         verdicts = try_pairs(stem, pairs, exercise)

@@ -433,7 +433,7 @@ def test_two_edits_of_one_line_are_made_word_by_word():
     assert squared.and_also(cubed) is None
 
 
-@pytest.mark.parametrize("arguments", [["rop"], ["longer", "ntk_base"], ["rope", "nosuch"]])
+@pytest.mark.parametrize("arguments", [["rop"], ["longer", "ntk_base"], ["rope", "Rope"]])
 def test_a_trial_of_what_is_not_there_is_refused(arguments):
     ran = CliRunner().invoke(trial.main, arguments)
     assert ran.exit_code == 2 and arguments[-1] in ran.output

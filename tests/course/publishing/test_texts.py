@@ -48,6 +48,6 @@ def test_each_entry_of_the_glossary_ends_with_the_lesson_that_uses_it_first():
     numbers = {lesson.stem: str(lesson.number) for lesson in lessons()}
     for entry in re.split(r"^### ", GLOSSARY, flags=re.MULTILINE)[1:]:
         body = entry.partition("\n## ")[0]  # the heading of the next group
-        found = re.search(r"First in\s\[lesson (\d)\]\((\w+)/README\.md\)\.\s*\Z", body)
+        found = re.search(r"First in\s\[lesson (\d+)\]\((\w+)/README\.md\)\.\s*\Z", body)
         assert found, entry
         assert numbers[found[2]] == found[1], entry
