@@ -8,12 +8,12 @@ _BEFORE = re.compile(rf"(?:\(\d+\) |(?:{_WORD})(?: \(?\d+\)?)?(?: of| von| van| 
 _BEHIND = re.compile(rf"(?:(?: - | |-)(?:{_WORD})(?:-?\d+)?| ?\(\d+\)| \d+|-\d+)+")
 """Browsers make "rope (1).py", Canvas "rope-1.py", JupyterLab "rope-Copy1.py", Windows
 "rope - Copy (2).py", a Mac "rope copy 2.py"."""
-_ENDING = re.compile(r"(\.(?:py|ipynb|zip))(?:\.py|\.ipynb|\.txt|\.json)*")
+_ENDING = re.compile(r"(\.(?:py|ipynb|zip|txt))(?:\.py|\.ipynb|\.txt|\.json)*")
 """Some editors and browsers put another ending behind the one that is there."""
 
 
 def original_name(name: str) -> str:
-    """Return the name of a module, notebook or zip without what marks a copy, in small letters.
+    """Return the name of a file without what marks a copy, in small letters.
 
     >>> [original_name(name) for name in ("Copy of rope.py", "rope - Kopie (2).py", "Rope.py.txt")]
     ['rope.py', 'rope.py', 'rope.py']

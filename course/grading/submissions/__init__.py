@@ -36,6 +36,8 @@ from course.grading.submissions.choice import (
     MAX_NOTEBOOK_BYTES,
     choose,
     choose_notebook,
+    is_undone,
+    note_code_elsewhere,
     note_code_in_notebook,
     note_others,
     without_the_course,
@@ -45,6 +47,7 @@ from course.grading.submissions.file_names import (
     is_module,
     is_unnamed,
     looks_like,
+    names_lesson,
     platform_name,
     stems,
 )
@@ -266,8 +269,11 @@ def _read(
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
+        if is_undone(stem, modules.get(stem)):
+            similar = [file for file in files if names_lesson(file.path, stem)]
         note_others(stem, similar, chosen, modules.get(stem), reading)
         note_code_in_notebook(stem, files, modules.get(stem), reading)
+    note_code_elsewhere(files, modules, reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 
 from course.core.copies import original_name
 from course.core.stubs import stub_of, stubs_in
@@ -11,10 +12,15 @@ from course.grading.names import shown
 from course.grading.submissions.archives import without_ending
 from course.grading.submissions.file_names import (
     OF_COURSE,
+    is_code,
     is_module,
     is_notebook,
     is_renamed,
+    looks_like,
+    may_be_module,
     name_of,
+    names_lesson,
+    stems,
 )
 from course.grading.submissions.files import File, place
 from course.grading.submissions.reading import Reading
@@ -41,7 +47,7 @@ def without_the_course(files: list[File]) -> list[File]:
     A folder is a clone if it has two or more of the course's folders; notebooks are handed in too.
     """
     found: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for file in files:
+    for file in (one for one in files if may_be_module(one.path)):
         for depth in range(1, len(file.path) - 1):
             found[file.path[:depth]].add(file.path[depth])
     clones = {folder for folder, names in found.items() if len(names & _OF_CLONE) > 1}
@@ -90,7 +96,9 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     work = [file for file in placed if may_count(file)]
     taken = {file.path for file in work}
     others = [file for file in placed if file.path not in taken]  # rope_v2.py, Rope_final.py
-    others = [file for file in others if original_name(name_of(file.path)).endswith(".py")]
+    others = [
+        file for file in others if original_name(name_of(file.path)).endswith((".py", ".txt"))
+    ]
     if others and all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
         work = [file for file in others[:MAX_COMPARED] if _defines(file, stem)] or work or others
     if 1 < len(work) <= MAX_COMPARED:
@@ -169,6 +177,52 @@ def note_code_in_notebook(
         written = [name for name in names if re.search(rf'"(def|class) {name}\b', cells)]
         if written:
             reading.note(chosen.path, f"has {listed(written)} in a cell; only {stem}.py is graded")
+
+
+def exercises_to_do(stem: str, module: bytes | None) -> set[str]:
+    """Return the exercises of a lesson that its module does not define, or leaves to do."""
+    lesson, source = find_lesson(stem), module or b""
+    return {one.name for one in lesson.exercises} - (_defined(source) - stubs_in(source, lesson))
+
+
+def is_undone(stem: str, module: bytes | None) -> bool:
+    """Tell whether a lesson has no module, or one without any of its exercises."""
+    return len(exercises_to_do(stem, module)) == len(find_lesson(stem).exercises)
+
+
+def note_code_elsewhere(files: list[File], modules: Mapping[str, bytes], reading: Reading) -> None:
+    """Note exercises that are to do in one lesson's module, and defined in a file of another name.
+
+    Args:
+        modules: what was read, by the lesson's stem.
+    """
+    to_do = {stem: exercises_to_do(stem, modules.get(stem)) for stem in stems()}
+    to_look_at = [
+        file
+        for file in files
+        if is_code(file.path) and not _NOT_MEANT.intersection(file.path[1:-1])
+    ]
+    to_look_at.sort(key=lambda file: (not file.path[-1].lower().endswith(".py"), len(file.path)))
+    for file in to_look_at[:MAX_NAMED] if any(to_do.values()) else []:
+        try:
+            code = file.read()
+        except Exception:  # see `reason`
+            continue
+        defined = _defined(code)
+        for stem, names in to_do.items():
+            is_noted = names_lesson if is_undone(stem, modules.get(stem)) else looks_like
+            if names.isdisjoint(defined) or is_noted(file.path, stem):
+                continue
+            lesson = find_lesson(stem)
+            here = names & (defined - stubs_in(code, lesson))
+            if written := [one.name for one in lesson.exercises if one.name in here]:
+                says = f"has code for {listed(written)}, which counts only in {stem}.py"
+                reading.note(file.path, says)
+
+
+def _defined(source: bytes) -> set[str]:
+    """Return the names of the functions and classes in the text of a module."""
+    return {name.decode() for name in re.findall(rb"^(?:def|class) +(\w+)", source, re.MULTILINE)}
 
 
 def note_others(

@@ -61,13 +61,20 @@ def stems() -> tuple[str, ...]:
     return tuple(lesson.stem for lesson in lessons())
 
 
-def looks_like(path: tuple[str, ...], stem: str) -> bool:
-    """Tell whether a file may be meant as a lesson's module: rope_final.py, 5_rope.ipynb."""
+def names_lesson(path: tuple[str, ...], stem: str) -> bool:
+    """Tell whether a file has a lesson's name in its own, such as rope.docx, and is no test."""
     if stem not in path[-1].lower():  # quick: a zip may hold very many
         return False
     name = name_of(path).lower()
-    is_source = ".py" in name or is_notebook((name,))
-    return stem in name and is_source and not name.startswith("test_")
+    return stem in name and not name.startswith("test_")
+
+
+def looks_like(path: tuple[str, ...], stem: str) -> bool:
+    """Tell whether a file may be meant as a lesson's module: rope_final.py, 5_rope.ipynb."""
+    if not names_lesson(path, stem):
+        return False
+    name = name_of(path).lower()
+    return ".py" in name or is_notebook((name,)) or is_renamed(path, stem)
 
 
 def may_be_module(path: tuple[str, ...]) -> bool:
@@ -84,11 +91,12 @@ def is_module(path: tuple[str, ...], stem: str, ending: str = ".py") -> bool:
 
 
 def is_renamed(path: tuple[str, ...], stem: str, ending: str = ".py") -> bool:
-    """Tell whether a file is called as a computer calls a copy of it, or as 5_rope.py."""
+    """Tell whether a file is called as a computer calls a copy of it, as 5_rope.py or rope.txt."""
     if stem not in path[-1].lower():  # quick
         return False
     numbered = {f"{lesson.number}_{lesson.stem}" for lesson in lessons()}
-    name = original_name(name_of(path)).removesuffix(ending)
+    name = original_name(name_of(path))
+    name = name.removesuffix(".txt" if ending == ".py" else ending).removesuffix(ending)
     return name == stem or (name in numbered and name.endswith(f"_{stem}"))
 
 
@@ -102,6 +110,11 @@ def is_loose_module(name: str, kind: str) -> bool:
     return kind != "folder" and any(is_renamed(("", name), stem) for stem in stems())
 
 
+def is_code(path: tuple[str, ...]) -> bool:
+    """Tell whether a file is one of Python, or a text, which some editors make of one."""
+    return path[-1].lower().endswith((".py", ".txt"))
+
+
 def is_notebook(path: tuple[str, ...]) -> bool:
     """Tell whether a file is one of Jupyter's."""
     return original_name(path[-1]).endswith(".ipynb")
@@ -113,10 +126,11 @@ def is_hidden(name: str) -> bool:
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
-    """Tell what matters: a lesson's file, an archive near the top, a link for `exercises`."""
+    """Tell what matters: a lesson's file, code, an archive near the top, a link for `exercises`."""
     if len(path) == 1:
         return True
     name = path[-1].lower()
     is_near_the_top = is_archive(name) and len(path) <= 3
-    is_source = name == "exercises" or may_be_module(path)
-    return len(path) <= MAX_DEPTH and (is_near_the_top or is_source)
+    is_source = name == "exercises" or is_code(path) or is_notebook(path)
+    is_of_lesson = any(names_lesson(path, stem) for stem in stems())
+    return len(path) <= MAX_DEPTH and (is_near_the_top or is_source or is_of_lesson)

@@ -342,6 +342,7 @@ REFERENCE = find_lesson("rope").module("exercises").read_bytes()
 ENTRY, END = b"PK\1\2", b"PK\5\6"
 PLAIN = zipped({"lookup.py": "plain"}, zipfile.ZIP_STORED)
 LARGEST = b"#" * submitted_files.MAX_MODULE_BYTES
+TWO_OF_ROPE = "def rotate_half(): 5\ndef apply_rope(): 5"
 LINK, PIPE, DISK = (kind | 0o777 for kind in (stat.S_IFLNK, stat.S_IFIFO, stat.S_IFBLK))
 
 
@@ -387,6 +388,17 @@ ODD = {
     "notebooks in place of modules": dict.fromkeys(
         ["ann/5_rope.ipynb", "bob/rope.ipynb", "cid_123_4567_rope.ipynb"], "evil"
     ),
+    "work in files of other names": {  # in order, as a folder is read
+        "ann/lookup.py": "a",
+        **dict.fromkeys(["ann/5_rope.html", "ann/Rope.pdf", "ann/rope.docx"], "evil"),
+        **{"bob/lookup.py": "b", "bob/rope.txt": "b"},
+        **{"cid/lesson5.py": TWO_OF_ROPE, "cid/lookup.py": "c", "cid/notes.txt": "def evil(): 5"},
+        "dan/week5.zip": zipped({"rope.txt": "d", "x/week 8.txt": "class GPT(Module): 5"}),
+        "eve/lookup.py": f"class TokenEmbedding: 5\n{TWO_OF_ROPE}",
+        **{"fay/rope.doc": "", "fay/rope.py": stub_of("rope"), "fay/rope_final.txt": TWO_OF_ROPE},
+        **{"gus/rope.pdf": "", "gus/rope.py": "def rotate_half(): 5", "gus/x.py": TWO_OF_ROPE},
+        **{"hal/lookup.py": stub_of("lookup"), "hal/x.py": stub_of("rope")},
+    },
     "not UTF-8": {
         "ann/rope.py": "# Zoë".encode("cp1252"),
         "bob/rope.py": "# coding: cp1252\n# Zoë".encode("cp1252"),
@@ -579,6 +591,7 @@ UNKNOWN, TOO_MANY = "isn't known which is newer", "{} contains too many files"
 
 RENAMED = ["rope (1).py", "Rope(12).py", "rope-1.py", "rope - Copy.py", "rope - Copy (2).py"]
 RENAMED += ["rope copy.py", "rope copy 2.py", "rope 2.py", "rope.py.txt", "rope (1).py.txt"]
+RENAMED += ["rope.txt", "Rope (1).txt", "5_rope.txt"]
 RENAMED += ["rope (1)-1.py", "rope-1-1.py"]  # on Canvas, handed in again
 RENAMED += ["rope-Copy1.py", "Copy of rope.py", "rope - Kopie.py", "rope - Copie (2).py"]
 RENAMED += ["Kopie von rope.py", "rope.py.py", "rope (1) (2).py", "5_rope.py", "5_rope-Copy2.py"]
@@ -1227,6 +1240,12 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
     assert first.startswith("0.zip contains more than 50 files")
     assert second.startswith("1.zip was not opened, ")
     assert "1.zip contains more than 50 files" in notes(found["cid"])
+
+
+def test_files_that_are_looked_into_for_code_exceed_no_limit(tmp_path):
+    many = {f"{n}.txt": bytes(1 << 20) for n in range(300)} | {"rope.py": "a"}
+    one = read_one(write(tmp_path, {"ann.zip": zipped(many)}))
+    assert (modules(one), notes(one)) == ("rope a", "")
 
 
 def test_notes_are_few(tmp_path):
