@@ -38,7 +38,6 @@ from course.grading.submissions.choice import (
     choose_notebook,
     is_undone,
     note_code_elsewhere,
-    note_code_in_notebook,
     note_others,
     without_the_course,
 )
@@ -272,7 +271,6 @@ def _read(
         if is_undone(stem, modules.get(stem)):
             similar = [file for file in files if names_lesson(file.path, stem)]
         note_others(stem, similar, chosen, modules.get(stem), reading)
-        note_code_in_notebook(stem, files, modules.get(stem), reading)
     note_code_elsewhere(files, modules, reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:

@@ -1,11 +1,11 @@
 """The file that counts as the module of a lesson, and notes on the others."""
 
-import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 
 from course.core.copies import original_name
+from course.core.files import MAX_MODULE_BYTES
 from course.core.stubs import stub_of, stubs_in
 from course.core.syllabus import find_lesson
 from course.grading.names import shown
@@ -27,6 +27,8 @@ from course.grading.submissions.reading import Reading
 from course.testing.result import listed
 
 MAX_NOTEBOOK_BYTES = 20 << 20
+MAX_LOOKED_INTO = 64 << 20
+"""Bytes of other files that are looked into, to see whether they have exercises in them."""
 MAX_COMPARED = 10
 """Copies of a module that are looked into, to see whether they differ."""
 MAX_NAMED = 20
@@ -162,23 +164,6 @@ def choose_notebook(name: str, files: list[File]) -> File | None:
     )
 
 
-def note_code_in_notebook(
-    stem: str, files: list[File], module: bytes | None, reading: Reading
-) -> None:
-    """Note exercises that are to do in a module, and defined in a cell of the lesson's notebook."""
-    lesson = find_lesson(stem)
-    to_do = None if module is None else stubs_in(module, lesson)
-    names = [one.name for one in lesson.exercises if to_do is None or one.name in to_do]
-    chosen = choose_notebook(lesson.notebook.stem, files) if names else None
-    if chosen is None or chosen.error:
-        return
-    with contextlib.suppress(Exception):  # see `reason`
-        cells = chosen.read(MAX_NOTEBOOK_BYTES).decode()
-        written = [name for name in names if re.search(rf'"(def|class) {name}\b', cells)]
-        if written:
-            reading.note(chosen.path, f"has {listed(written)} in a cell; only {stem}.py is graded")
-
-
 def exercises_to_do(stem: str, module: bytes | None) -> set[str]:
     """Return the exercises of a lesson that its module does not define, or leaves to do."""
     lesson, source = find_lesson(stem), module or b""
@@ -191,38 +176,52 @@ def is_undone(stem: str, module: bytes | None) -> bool:
 
 
 def note_code_elsewhere(files: list[File], modules: Mapping[str, bytes], reading: Reading) -> None:
-    """Note exercises that are to do in one lesson's module, and defined in a file of another name.
+    """Note exercises that are to do in one lesson's module, and defined in another file.
 
     Args:
         modules: what was read, by the lesson's stem.
     """
     to_do = {stem: exercises_to_do(stem, modules.get(stem)) for stem in stems()}
-    to_look_at = [
-        file
-        for file in files
-        if is_code(file.path) and not _NOT_MEANT.intersection(file.path[1:-1])
-    ]
-    to_look_at.sort(key=lambda file: (not file.path[-1].lower().endswith(".py"), len(file.path)))
-    for file in to_look_at[:MAX_NAMED] if any(to_do.values()) else []:
+    files = sorted(files, key=lambda file: len(file.path))
+    notebooks = [file for file in files if is_notebook(file.path)]
+    texts = [file for file in files if is_code(file.path) and not is_notebook(file.path)]
+    texts = [file for file in texts if not _NOT_MEANT.intersection(file.path[1:-1])]
+    texts.sort(key=lambda file: not file.path[-1].lower().endswith(".py"))
+    left = min(MAX_LOOKED_INTO, reading.limits.left // 2)
+    for file in texts[:MAX_NAMED] + notebooks[:MAX_NAMED]:
+        at_most = min(left, MAX_NOTEBOOK_BYTES if is_notebook(file.path) else MAX_MODULE_BYTES)
         try:
-            code = file.read()
+            source = file.read(at_most)
         except Exception:  # see `reason`
+            left -= at_most
             continue
-        defined = _defined(code)
+        left -= len(source)
+        defined = _defined(source)
         for stem, names in to_do.items():
-            is_noted = names_lesson if is_undone(stem, modules.get(stem)) else looks_like
-            if names.isdisjoint(defined) or is_noted(file.path, stem):
+            if names.isdisjoint(defined) or _is_told(file, stem, modules.get(stem)):
                 continue
             lesson = find_lesson(stem)
-            here = names & (defined - stubs_in(code, lesson))
+            here = names & (defined - stubs_in(source, lesson))
             if written := [one.name for one in lesson.exercises if one.name in here]:
                 says = f"has code for {listed(written)}, which counts only in {stem}.py"
                 reading.note(file.path, says)
 
 
+def _is_told(file: File, stem: str, module: bytes | None) -> bool:
+    """Tell whether other notes tell of a file, or it is a notebook of another lesson."""
+    if is_notebook(file.path):
+        others = set(stems()) - {stem}
+        return any(is_renamed(file.path, other, ".ipynb") for other in others)
+    return (names_lesson if is_undone(stem, module) else looks_like)(file.path, stem)
+
+
+_DEFINED = re.compile(rb'(?:^|"|\\n)(?:def|class) +(\w+)', re.MULTILINE)
+"""In the text of a module or a notebook, where a line or a cell begins with a quote or `\\n`."""
+
+
 def _defined(source: bytes) -> set[str]:
-    """Return the names of the functions and classes in the text of a module."""
-    return {name.decode() for name in re.findall(rb"^(?:def|class) +(\w+)", source, re.MULTILINE)}
+    """Return the names of the functions and classes in the text of a module or notebook."""
+    return {name.decode() for name in _DEFINED.findall(source)}
 
 
 def note_others(

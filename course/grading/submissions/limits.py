@@ -50,6 +50,11 @@ class SubmissionLimits:
         """Return the limits for all that one student handed in."""
         return cls(MAX_BYTES, MAX_SECONDS, MAX_DIRECTORY_BYTES)
 
+    @property
+    def left(self) -> float:
+        """Return how many bytes may still be read."""
+        return self._bytes
+
     def spend(self, n_bytes: int = 0) -> None:
         """Count some bytes, and look at the clock.
 

@@ -723,10 +723,25 @@ def test_code_in_a_notebook_is_noted_where_the_module_has_none(tmp_path):
     cell = {"cell_type": "code", "source": ["def rotate_half(x):\n", "    return x\n"]}
     files = {"exercises/rope.py": stub, "notebooks/5_rope.ipynb": json.dumps({"cells": [cell]})}
     clone = dict.fromkeys(("course/x.py", "tests/test_rope.py", "README.md"), "")
-    note = "notebooks/5_rope.ipynb has rotate_half in a cell; only rope.py is graded"
+    note = "notebooks/5_rope.ipynb has code for rotate_half, which counts only in rope.py"
     assert read_one(write(tmp_path / "ann", files | clone)).notes == (note,)
     files["exercises/rope.py"] = stub.replace("TODO rope.rotate_half", "soon")
     assert read_one(write(tmp_path / "bob", files | clone)).notes == ()
+
+
+ONE_STRING = "import torch\n\ndef rotate_half(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["rope.ipynb", "Untitled.ipynb", "5_rope-Copy1.ipynb", "x/y.ipynb"]
+)
+@pytest.mark.parametrize("source", [ONE_STRING, ONE_STRING.splitlines(keepends=True)])
+def test_code_in_any_notebook_is_noted_that_is_no_other_lessons(tmp_path, name, source):
+    book = json.dumps({"cells": [{"cell_type": "code", "source": source}]})
+    files = {name: book, "6_skipgram.ipynb": book, "gpt.ipynb": book, "rope.py": stub_of("rope")}
+    one = read_one(write(tmp_path, {"ann.zip": zipped(files)}))
+    assert f"{name} has code for rotate_half, which counts only in rope.py" in one.notes
+    assert sum("rotate_half" in note for note in one.notes) == 1
 
 
 @pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
@@ -1243,7 +1258,8 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch):
 
 
 def test_files_that_are_looked_into_for_code_exceed_no_limit(tmp_path):
-    many = {f"{n}.txt": bytes(1 << 20) for n in range(300)} | {"rope.py": "a"}
+    many = {f"{n}.txt": bytes(1 << 20) for n in range(30)} | {"rope.py": "a"}
+    many |= {f"{n}.ipynb": bytes(20 << 20) for n in range(15)}
     one = read_one(write(tmp_path, {"ann.zip": zipped(many)}))
     assert (modules(one), notes(one)) == ("rope a", "")
 
