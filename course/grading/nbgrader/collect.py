@@ -51,8 +51,9 @@ class Collect(ExchangeCollect):
     def do_copy(self, src: str, dest: str, log: object = None) -> None:
         """Copy the files that were released, as they were handed in; of others nothing is graded.
 
-        The time is that in the folder's name, by which nbgrader finds the latest submission. A
-        secret that is missing, without which nbgrader releases nobody's feedback, is made up.
+        If a file cannot be read, by no fault of the student's, nothing is copied. The time is that
+        in the folder's name, by which nbgrader finds the latest submission. A secret that is
+        missing, without which nbgrader releases nobody's feedback, is made up.
         """
         course, assignment = self.coursedir, self.coursedir.assignment_id
         if lesson_of(assignment) is None:
@@ -66,8 +67,11 @@ class Collect(ExchangeCollect):
         for name in [*released, SECRET]:
             try:
                 files[name] = read_file(src, name, MAX_FILE_BYTES)
-            except (NotRead, OSError) as why:
+            except NotRead as why:
                 self.log.warning("%r: %s", os.path.basename(src), why)
+            except OSError as why:
+                self.log.error("%r was not collected: %s", os.path.basename(src), why)
+                return
         files[TIME] = src.rsplit("+", 3)[2].encode()
         os.makedirs(dest)
         for name, data in files.items():
@@ -97,10 +101,13 @@ class Extractor(ExtractorPlugin):
         for note in notes:
             self.log.warning("%s", note)
         for one in found:
-            for sentence in dict.fromkeys([*one.notes, *one.unread.values()]):
+            for sentence in one.notes:
                 self.log.warning("%s: %s", one.student, sentence)
             if not is_plain(one.student):
                 self.log.error("%r was not collected: %s", one.student, PLAIN)
+                continue
+            if why := one.unread.get(lesson.stem):
+                self.log.error("%s was not collected: %s", one.student, why)
                 continue
             files = {
                 f"{lesson.stem}.py": one.modules.get(lesson.stem),

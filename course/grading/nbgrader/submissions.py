@@ -58,7 +58,8 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
 
     Raises:
         NotRead: there is no such file, or more bytes are in it.
-        OSError: this machine cannot read it, which is no fault of the student's.
+        OSError: this machine cannot read it, or it has several names, which may be no fault of the
+            student's.
     """
     try:
         handle = os.open(folder, _NEVER_FOLLOW)
@@ -69,6 +70,8 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
             os.close(handle)
     except FileNotFoundError:
         raise NotRead(f"{name} was not handed in.") from None
+    except limits.NeedsInstructor as error:
+        raise OSError(f"{name} {error}") from None
     except (limits.Unreadable, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
             raise

@@ -429,7 +429,7 @@ def collected(inbound: Path) -> Path:
 
 
 def test_what_is_collected_is_what_was_released_and_no_link_is_followed(inbound, tmp_path, caplog):
-    for student in ("ann", "bob", "eve"):
+    for student in ("ann", "bob", "cid", "eve"):
         place = inbound / f"{student}+{AT}"
         place.mkdir()
         for name in ("5_rope.ipynb", "rope.py", "more.py"):
@@ -437,10 +437,10 @@ def test_what_is_collected_is_what_was_released_and_no_link_is_followed(inbound,
         (place / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC", encoding="utf-8")
     secret = tmp_path / "secret"
     secret.write_text("instructor's", encoding="utf-8")
-    for name in ("rope.py", "5_rope.ipynb"):
-        (inbound / f"bob+{AT}" / name).unlink()
+    for student in ("bob", "cid"):
+        (inbound / f"{student}+{AT}/rope.py").unlink()
     (inbound / f"bob+{AT}/rope.py").symlink_to(secret)
-    os.link(secret, inbound / f"bob+{AT}/5_rope.ipynb")
+    os.link(secret, inbound / f"cid+{AT}/rope.py")
     os.truncate(inbound / f"eve+{AT}/5_rope.ipynb", MAX_FILE_BYTES + 1)
     (inbound / f"eve+{AT}/submission_secret.txt").write_text("ab12", encoding="utf-8")
     submitted = collected(inbound)
@@ -448,14 +448,15 @@ def test_what_is_collected_is_what_was_released_and_no_link_is_followed(inbound,
     of_nbgrader = {"submission_secret.txt", "timestamp.txt"}
     assert files == {
         "ann": {"5_rope.ipynb", "rope.py", *of_nbgrader},
-        "bob": of_nbgrader,
+        "bob": {"5_rope.ipynb", *of_nbgrader},
         "eve": {"rope.py", *of_nbgrader},
     }
     texts = {path.read_text(encoding="utf-8") for path in submitted.rglob("*.*")}
     assert texts >= {"ann's", "eve's", "ab12", "2026-11-20 10:00:00.000000 UTC"}
     assert "instructor's" not in texts
-    for sentence in ("rope.py is a link", "5_rope.ipynb is a link", "5_rope.ipynb is larger than"):
+    for sentence in ("rope.py is a link", "5_rope.ipynb is larger than"):
         assert sentence in caplog.text
+    assert f"'cid+{AT}' was not collected: rope.py has another name elsewhere" in caplog.text
 
 
 def test_what_is_no_submission_keeps_nobody_from_being_collected(inbound, caplog):
@@ -478,6 +479,8 @@ DOWNLOAD = {
     "dan_127_705_work.zip": b"no zip",
     "eve_128_706_work.zip": zipped({"rope.py": bytes(50 << 20)}),
     "fay_129_707_rope.py": "fay's",
+    "guy_130_708_5_rope.ipynb": "guy's",
+    "guy_130_709_work.7z": b"7z\xbc\xaf\x27\x1c",
     "rope.py": "nobody's",
     "x$(y)/rope.py": "no name",
 }
@@ -499,6 +502,7 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder):
     }
     for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "is: rope.py", "'x_(y)'"):
         assert noted in said
+    assert "guy was not collected: guy_130_709_work.7z" in said
 
 
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
@@ -759,6 +763,20 @@ def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeyp
     assert scores(folder) == {"bob": {**POINTS, "why-relative": TO_BE_READ}}
 
 
+@sandboxed
+@pytest.mark.slow
+def test_another_name_of_a_file_costs_its_owner_no_points(folder, caplog):
+    module = hand_in(folder, "ann", SOLUTION, None) / "rope.py"
+    grader_of("5_rope", folder).start()
+    before = scores(folder)
+    os.link(module, hand_in(folder, "eve", None, None) / "anything.txt")
+    with pytest.raises(NbGraderException, match=r"^ann was not graded$"):
+        grader_of("5_rope", folder).start()
+    assert "ann was not graded: It cannot be read: rope.py has another name" in caplog.text
+    assert scores(folder)["ann"] == before["ann"]
+    assert sum(filter(None, before["ann"].values())) == ROPE.points
+
+
 def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     inside = tmp_path / "inside"
     (inside / "folder").mkdir(parents=True)
@@ -772,7 +790,7 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     for folder, name, sentence in (
         *(
             (inside, name, f"{name} is a link, or not a file")
-            for name in ("link", "hard", "folder")
+            for name in ("link", "folder")
         ),
         (inside, "pipe", "pipe is a link, or not a file"),
         (inside, "nothing", "nothing was not handed in"),
@@ -781,3 +799,5 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     ):
         with pytest.raises(NotRead, match=sentence):
             read_file(folder, name, 4)
+    with pytest.raises(OSError, match="hard has another name elsewhere"):
+        read_file(inside, "hard", 4)
