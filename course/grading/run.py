@@ -14,9 +14,9 @@ from course.grading.judge.grade import RESULTS, SEED, Store, grade_all, refuse_t
 from course.grading.judge.local import local_judges
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
-from course.grading.lms.canvas import read_canvas
+from course.grading.lms.canvas import canvas_numbers, read_canvas
 from course.grading.lms.export import Export, columns_named, filled_in, find_people
-from course.grading.lms.moodle import read_moodle
+from course.grading.lms.moodle import moodle_numbers, read_moodle
 from course.grading.lms.table import ExportError, Table
 from course.grading.published import find_published
 from course.grading.reports import pages_of_others, write_questions, write_reports
@@ -101,18 +101,20 @@ def grade_class(
             f"--column names {others[0]}, but you are grading only {', '.join(named)}: name it "
             "with --lesson, too, or leave out its column"
         )
-    submissions, notes = read_class(request.submissions, partial(progress, "Reading"))
+    table = Table(request.export.name, request.export.read_bytes()) if request.export else None
+    numbers = _numbers_in(table, request.lms) if table else []
+    submissions, notes = read_class(request.submissions, partial(progress, "Reading"), "", numbers)
     wanted = list(request.named) or _lessons_in(submissions)
     export, rows = None, {}
-    if request.export:
-        export = _read_export(request, titles, wanted)
+    if table:
+        export = _read_export(table, request.lms, titles, wanted)
         rows, strangers, unclear = find_people(export, submissions)
         if strangers:
             notes.append(f"Students who are not in {export.table.name}: {'; '.join(strangers)}.")
         if unclear:
             notes.append(
-                f"Students with a name that fits more than one row of {export.table.name}, or more "
-                f"than one submission: {'; '.join(unclear)}. Fill in their points by hand."
+                f"Students who fit more than one row of {export.table.name}, or the same row as "
+                f"another student: {'; '.join(unclear)}. Fill in their points by hand."
             )
     store = Store(request.out)
     with private_files(), store.locked():
@@ -193,9 +195,13 @@ def _export_path(request: Request) -> Path:
     return request.out / f"{request.lms}.csv"
 
 
-def _read_export(request: Request, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:
-    table = Table(request.export.name, request.export.read_bytes())
-    if request.lms == "canvas":
+def _numbers_in(table: Table, lms: str) -> list[str]:
+    """Return the numbers of the students in an export."""
+    return [*(canvas_numbers if lms == "canvas" else moodle_numbers)(table).values()]
+
+
+def _read_export(table: Table, lms: str, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:
+    if lms == "canvas":
         return read_canvas(table, titles)
     return read_moodle(table, titles, wanted)
 

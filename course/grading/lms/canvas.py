@@ -23,14 +23,14 @@ def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
     Raises:
         ExportError: it is none, or a column is missing or has no points possible.
     """
-    header, rows = table.rows[0], range(1, len(table.rows))
+    header = table.rows[0]
     if "ID" not in header:
         raise ExportError(
             f"{table.name} is not an export of Canvas's gradebook: it has no ID column"
         )
     if not titles:
         raise ExportError('name the column of each lesson, as in --column rope="RoPE (90121)"')
-    numbers = {row: number for row in rows if (number := table.text(row, header.index("ID")))}
+    numbers = canvas_numbers(table)
     names = [header.index(title) for title in _NAMES if title in header]
     people = [
         Person(row, number, spellings([table.text(row, column) or "" for column in names]))
@@ -51,3 +51,10 @@ def read_canvas(table: Table, titles: Mapping[str, str]) -> Export:
             )
         columns.append(Column(lesson, index, maxima[-1]))
     return Export("canvas_id", table, people, columns)
+
+
+def canvas_numbers(table: Table) -> dict[int, str]:
+    """Return the number of the student in each row that has one."""
+    column = table.rows[0].index("ID") if "ID" in table.rows[0] else len(table.rows[0])
+    texts = {row: table.text(row, column) for row in range(1, len(table.rows))}
+    return {row: number for row, number in texts.items() if number}

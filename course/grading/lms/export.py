@@ -120,14 +120,16 @@ def _letters(name: str) -> str:
 def find_people(
     export: Export, submissions: Iterable[Submission]
 ) -> tuple[dict[str, int], list[str], list[str]]:
-    """Return each student's row, who is not in the export, and whose name fits several.
+    """Return each student's row, who is not in the export, and who fits no row alone.
 
     A student is found by the LMS's number, else by a name that only one has, here and there. A
     number that the export does not have is another person's, unless it has none of the numbers:
     those of Moodle are of one assignment.
 
+    If two fit one row, neither gets it: one may have taken the other's name.
+
     Raises:
-        ExportError: the export has a number twice, or two submissions are of one student.
+        ExportError: the export has a number twice.
     """
     by_number = {one.number: one.row for one in export.people if one.number}
     numbers = Counter(one.number for one in export.people if one.number)
@@ -153,14 +155,11 @@ def find_people(
             row = by_name.get(name)
         if row is None:
             strangers.append(student)
-        elif row in found.values():
-            other = next(one for one in found if found[one] == row)
-            raise ExportError(
-                f"{other} and {student} are the same student in {export.table.name}: keep one"
-            )
         else:
             found[student] = row
-    return found, strangers, unclear
+    n_found = Counter(found.values())
+    unclear += [student for student, row in found.items() if n_found[row] > 1]
+    return {one: row for one, row in found.items() if n_found[row] == 1}, strangers, unclear
 
 
 def _scaled(maximum: float, points: int, worth: int) -> float:

@@ -33,8 +33,8 @@ def read_moodle(table: Table, titles: Mapping[str, str], graded: Sequence[Lesson
         ExportError: it is neither, or a column is missing or not one of grades.
     """
     header, rows = table.rows[0], range(1, len(table.rows))
-    identifiers = [_IDENTIFIER.fullmatch(table.rows[row][0]) for row in rows]
-    is_worksheet = bool(rows) and all(identifiers)
+    numbers = moodle_numbers(table)
+    is_worksheet = bool(numbers)
     if titles:
         lessons = {find_lesson(stem): find_column(table, titles[stem]) for stem in titles}
     else:
@@ -53,11 +53,15 @@ def read_moodle(table: Table, titles: Mapping[str, str], graded: Sequence[Lesson
         lessons = {graded[0]: index}
     columns = [_column(table, *one, is_worksheet) for one in lessons.items()]
     names = slice(int(is_worksheet), min(lessons.values()))
-    people = [
-        Person(row, identifier[1] if is_worksheet else "", spellings(table.rows[row][names]))
-        for row, identifier in zip(rows, identifiers, strict=True)
-    ]
+    people = [Person(row, numbers.get(row, ""), spellings(table.rows[row][names])) for row in rows]
     return Export("moodle_id", table, people, columns)
+
+
+def moodle_numbers(table: Table) -> dict[int, str]:
+    """Return the number of the student in each row of a worksheet; none of any other table."""
+    rows = range(1, len(table.rows))
+    found = {row: _IDENTIFIER.fullmatch(table.rows[row][0]) for row in rows}
+    return {row: found[row][1] for row in rows} if all(found.values()) else {}
 
 
 def _grades_before_maximum(table: Table) -> int | None:

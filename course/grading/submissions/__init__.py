@@ -26,7 +26,7 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -158,7 +158,14 @@ class SubmittedClass:
             notebook: the name, without an ending, of a notebook to look for as well.
         """
         if student.unclear:
-            return Submission(student.name, {}, (), dict.fromkeys(stems(), student.unclear))
+            return Submission(
+                student.name,
+                {},
+                (),
+                dict.fromkeys(stems(), student.unclear),
+                canvas_id=student.canvas_id,
+                moodle_id=student.moodle_id,
+            )
         with contextlib.ExitStack() as stack:
             reading = Reading(stack)
             try:
@@ -183,11 +190,12 @@ def refused_whole(student: str, why: object) -> Submission:
 
 
 @contextlib.contextmanager
-def open_class(path: str | Path) -> Iterator[SubmittedClass]:
+def open_class(path: str | Path, numbers: Collection[str] = ()) -> Iterator[SubmittedClass]:
     """Open the work of a class, which must not be changed meanwhile.
 
     Args:
         path: a folder or an archive, in one of the layouts above.
+        numbers: see `students_of`.
 
     Raises:
         SubmissionsError: it is neither, or nobody handed anything in.
@@ -195,7 +203,7 @@ def open_class(path: str | Path) -> Iterator[SubmittedClass]:
     with contextlib.ExitStack() as stack:
         source, names = _find_class(Path(path), stack)
         prefix = prefix_of_clones(source, names)
-        students = students_of(names, prefix)
+        students = students_of(names, prefix, numbers)
         if not students:
             raise SubmissionsError(f"{shown(path)} has no submissions in it")
         loose = [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]

@@ -1,6 +1,7 @@
 """The meaning of a file's name: who handed it in, and whether it may be a lesson's module."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from course.core.copies import original_name
@@ -22,7 +23,7 @@ _CANVAS_WITHOUT_NAMES = re.compile(
 )
 """Without numbers alone, which a student called Anon has."""
 MOODLE = re.compile(r"(?P<name>.+?)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
-"""Names that platforms give what an instructor downloads; of these, a student chose only `file`."""
+"""Names that platforms give what an instructor downloads; a student chose `file`, maybe `name`."""
 MOODLE_FOLDER = re.compile(
     r"(?P<name>.+)(?P<late>)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>)"
 )
@@ -39,14 +40,28 @@ OF_COURSE = {"benchmarks", "course", "data", "exercises", "notebooks", "solution
 """The folders at the top of a clone of the course."""
 
 
-def platform_name(name: str, kind: str = "file") -> re.Match | None:
-    """Take a name apart that an LMS gave: `name`, `id`, `late` and `file`."""
-    if len(name) > MAX_LENGTH:
-        return None
+def platform_names(name: str, kind: str = "file") -> Iterator[tuple[str, re.Match]]:
+    """Yield each way to take a name apart that an LMS gave: the student's name, and the match.
+
+    There may be several, because a student may write numbers into the name, or call a file so.
+
+    >>> [(name, match["id"]) for name, match in platform_names("bob_999_66123_902_work.zip")]
+    [('bob', '999'), ('bob_999', '66123')]
+    """
     forms = [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE, _BRIGHTSPACE]
     if kind == "folder":  # Canvas makes none
         forms = [MOODLE_FOLDER, _BRIGHTSPACE_FOLDER]
-    return next((match for form in forms if (match := form.fullmatch(name))), None)
+    for form in forms if len(name) <= MAX_LENGTH else ():
+        match = first = form.fullmatch(name)
+        while match:
+            yield name[first.start("name") : match.end("name")], match
+            start = match.start("id")
+            match = form.fullmatch(name, start) if start else None
+
+
+def platform_name(name: str, kind: str = "file") -> re.Match | None:
+    """Take a name apart that an LMS gave: `name`, `id`, `late` and `file`."""
+    return next((match for _, match in platform_names(name, kind)), None)
 
 
 def name_of(path: tuple[str, ...]) -> str:

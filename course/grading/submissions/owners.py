@@ -5,7 +5,7 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -22,6 +22,7 @@ from course.grading.submissions.file_names import (
     is_loose_module,
     may_be_module,
     platform_name,
+    platform_names,
 )
 from course.grading.submissions.files import Archive, Folder
 
@@ -67,7 +68,7 @@ class _Owner(NamedTuple):
     form: re.Pattern | None = None  # of the platform's names
 
 
-def students_of(names: Sources, prefix: str = "") -> list[Student]:
+def students_of(names: Sources, prefix: str = "", numbers: Collection[str] = ()) -> list[Student]:
     """Return who handed in which of the names at the top of a class, by name.
 
     A name that is safe to show is never changed. One that is not, or that a platform gave, gets
@@ -75,12 +76,15 @@ def students_of(names: Sources, prefix: str = "") -> list[Student]:
 
     Args:
         prefix: what all names begin with, and is no part of the students'.
+        numbers: those of the students in a platform's export; empty if they are not known.
     """
     owners: dict[_Owner, dict[str, str]] = defaultdict(dict)
+    whose = {name: _owners_of(name.removeprefix(prefix), kind) for name, kind in names.items()}
+    whose = _likely(whose, numbers)
     for name, kind in names.items():
-        if owner := _owner_of(name.removeprefix(prefix), kind):
+        for owner in whose[name]:
             owners[owner][name] = kind
-    unclear = _claimed_twice(owners) | _loose(owners)
+    unclear = _claimed_twice(owners) | _loose(owners) | _of_several(whose)
     n_owners = Counter(owner.shown.casefold() for owner in owners)
     students = []
     for owner, sources in owners.items():
@@ -127,16 +131,43 @@ def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
     return common[: common.rfind("-") + 1]
 
 
-def _owner_of(name: str, kind: str) -> _Owner | None:
-    if match := platform_name(name, kind):
-        form = MOODLE if match.re is MOODLE_FOLDER else match.re
-        return _Owner(safe_name(match["name"]), "", match["id"], form)
+def _owners_of(name: str, kind: str) -> list[_Owner]:
+    """Return who may have handed something in: several if its name can be taken apart in ways."""
+    owners = [
+        _Owner(safe_name(own), "", match["id"], MOODLE if match.re is MOODLE_FOLDER else match.re)
+        for own, match in platform_names(name, kind)
+    ]
+    if owners:
+        return owners
     suffix = os.path.splitext(name)[1]
     if kind != "folder" and is_archive(name):
         name = without_ending(name)
     elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in SOURCES):
-        return None  # nobody's; a list of grades, a readme
-    return _Owner(safe_name(name), unicodedata.normalize("NFC", name))
+        return []  # nobody's; a list of grades, a readme
+    return [_Owner(safe_name(name), unicodedata.normalize("NFC", name))]
+
+
+def _likely(whose: Mapping[str, list[_Owner]], numbers: Collection[str]) -> dict[str, list[_Owner]]:
+    """Return who may have handed in what, without owners that something else speaks against.
+
+    That is an export that doesn't have their number, or that files with one owner only are all of
+    another platform, or give their number to another name.
+    """
+    clear = {owner for owners in whose.values() if len(owners) == 1 for owner in owners}
+    forms = {owner.form for owner in clear} - {None}
+    taken = {owner.number for owner in clear}
+
+    def may_be(owner: _Owner) -> bool:
+        return (
+            (not numbers or owner.number in numbers)
+            and (not forms or owner.form in forms)
+            and (owner.number not in taken or owner in clear)
+        )
+
+    return {
+        name: [*filter(may_be, owners)] or owners if len(owners) > 1 else owners
+        for name, owners in whose.items()
+    }
 
 
 def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
@@ -160,6 +191,23 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
             *called, last = (f"{as_text(name)}{'/' * (kind == 'folder')}" for name, kind in sources)
             all_claim = f"{', '.join(called)} and {last} {'all' if called[1:] else 'both'} claim"
             found |= dict.fromkeys(rivals, f"{all_claim} the name {rivals[0].shown}: keep one.")
+    return found
+
+
+def _of_several(whose: Mapping[str, list[_Owner]]) -> dict[_Owner, str]:
+    """Return the owners of what may be another's, too, with a sentence that names both.
+
+    A student whose name ends in another's number could take that one's place.
+    """
+    found = {}
+    for name, owners in whose.items():
+        if len(owners) > 1:
+            called = " or ".join(f"{owner.shown} ({owner.number})" for owner in owners)
+            sentence = (
+                f"{shown(name)} may be from {called}: take the other one's number out of its name, "
+                "or name an export (--canvas, --moodle) that has only one of these numbers."
+            )
+            found |= dict.fromkeys(owners, sentence)
     return found
 
 
@@ -217,7 +265,7 @@ def _without_wrapping(zipped: Archive) -> Archive:
         inner = zipped.inside(*names)
         kinds = inner.names()
         theirs = [name for name in kinds if is_loose_module(name, kinds[name])]
-        theirs += [name for name in kinds if _owner_of(name, kinds[name])]
+        theirs += [name for name in kinds if _owners_of(name, kinds[name])]
         if (len(theirs) > 1 or "submitted" in kinds) and not _is_work(inner):
             return inner
     return zipped
@@ -235,7 +283,7 @@ def _holds_others(names: Sources, own: set[str]) -> bool:
     """Tell whether anything may be another student's, except folders and loose sources."""
     return any(
         name not in own
-        and _owner_of(name, kind)
+        and _owners_of(name, kind)
         and (kind != "file" or platform_name(name) or Path(name).suffix.lower() not in SOURCES)
         for name, kind in names.items()
     )

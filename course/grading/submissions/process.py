@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,7 +53,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
 from course.grading.submissions.process import send_class
-send_class(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+send_class(sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5].split())
 """
 
 
@@ -61,6 +61,7 @@ def read_class(
     path: str | Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
     notebook: str = "",
+    numbers: Collection[str] = (),
 ) -> tuple[list[Submission], list[str]]:
     """Return the submissions of a class, by student, and notes on the class, in sentences.
 
@@ -68,6 +69,7 @@ def read_class(
         path: see `open_class`.
         progress: called after each student, with how many were read, and of how many.
         notebook: see `SubmittedClass.read`.
+        numbers: see `students_of`.
 
     Raises:
         SubmissionsError: there is no class.
@@ -75,7 +77,7 @@ def read_class(
     found: list[Submission] = []
     names, notes, ended_at = [], [], None
     while not names or len(found) < len(names):
-        for message in _messages(path, len(found), notebook):
+        for message in _messages(path, len(found), notebook, numbers):
             match message:
                 case SubmissionsError():
                     raise message
@@ -105,9 +107,11 @@ def _unread(student: str, why: object) -> Submission:
     return Submission(student, {}, (sentence,), dict.fromkeys(stems(), sentence))
 
 
-def _messages(path: str | Path, first: int, notebook: str) -> Iterator[Any]:
+def _messages(
+    path: str | Path, first: int, notebook: str, numbers: Collection[str]
+) -> Iterator[Any]:
     """Yield what `send_class` sends; at last an exception if it did not come to its end."""
-    arguments = [str(root()), str(path), str(first), notebook]
+    arguments = [str(root()), str(path), str(first), notebook, " ".join(numbers)]
     program = [sys.executable, "-P", "-E", "-c", PROGRAM, *arguments]
     messages: queue.Queue = queue.Queue()
     with subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
@@ -160,12 +164,13 @@ def with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
 # --- in the other process ---------------------------------------------------------------------
 
 
-def send_class(path: str, first: int, notebook: str) -> None:
+def send_class(path: str, first: int, notebook: str, numbers: Collection[str]) -> None:
     """Write the students' names and the notes on a class, then its submissions, to stdout.
 
     Args:
         first: the number of the first student to read, from 0.
         notebook: see `SubmittedClass.read`.
+        numbers: see `students_of`.
     """
 
     def send(message: object) -> None:
@@ -175,7 +180,7 @@ def send_class(path: str, first: int, notebook: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the process that kills this one
     _bound(MAX_WAIT)
     try:
-        with open_class(path) as opened:
+        with open_class(path, numbers) as opened:
             send(([student.name for student in opened.students], opened.notes))
             for student in opened.students[first:]:
                 _bound(2 * limits.MAX_SECONDS)

@@ -788,10 +788,7 @@ def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     (tmp_path / "door").symlink_to(inside)
     assert read_file(inside, "file", 5) == b"12345"
     for folder, name, sentence in (
-        *(
-            (inside, name, f"{name} is a link, or not a file")
-            for name in ("link", "folder")
-        ),
+        *((inside, name, f"{name} is a link, or not a file") for name in ("link", "folder")),
         (inside, "pipe", "pipe is a link, or not a file"),
         (inside, "nothing", "nothing was not handed in"),
         (inside, "file", "file is larger than"),

@@ -191,8 +191,9 @@ CLASSES = {
     "Canvas, files that others may be called": {
         "ann_12345_6789_rope.py": "a",
         "ann_12345_6790_99_assignsubmission_file_other.zip": zipped({}),
-        "bob_12346_6791_rope.py": "b",
-        "bob_12346_6792_77_777_777_other.zip": zipped({}),
+        "ann_12345_6791_hw_2_3.zip": zipped({}),
+        "bob_12346_6792_rope.py": "b",
+        "bob_12346_6793_rope_2024_11.zip": zipped({}),
     },
     "Moodle, folders": {
         "ann_123_assignsubmission_file_/rope.py": "a",
@@ -203,7 +204,7 @@ CLASSES = {
         "ann_123_assignsubmission_file_rope.py": "a",
         "bob_124_assignsubmission_file_work.zip": zipped({"rope.py": "b"}),
         "ann_123_assignsubmission_file_777_777_other.zip": zipped({}),
-        "bob_124_assignsubmission_file_99_assignsubmission_file_other.zip": zipped({}),
+        "bob_124_assignsubmission_file_99_777_888_other.zip": zipped({}),
     },
     "what computers leave behind": {
         "ann/rope.py": "a",
@@ -510,6 +511,64 @@ def test_what_two_sources_claim_is_nobodys_until_one_is_gone(tmp_path, golden):
         assert all(ending.endswith(": keep one.") for _, ending in whose.values())
         said = "\n".join(f"{student}: {claims}" for student, (claims, _) in whose.items())
         golden("notes on submissions", {"what two sources claim": said})
+
+
+SPLIT = {
+    "Canvas": [
+        "ann_123_700_{}",
+        "bob_999_701_{}",
+        "bob_999_66123_902_{}",
+    ],
+    "Moodle": [
+        "ann_123_assignsubmission_file_{}",
+        "bob_999_assignsubmission_file_{}",
+        "bob_999_assignsubmission_file_z_66123_assignsubmission_file_{}",
+    ],
+}
+
+
+@pytest.mark.parametrize("lms", SPLIT)
+@pytest.mark.parametrize("has_own", [True, False])
+@pytest.mark.parametrize("numbers", [{}, {"123", "999", "66123"}, {"123"}])
+def test_a_number_in_a_name_takes_nobodys_place(tmp_path, golden, lms, has_own, numbers):
+    """Eve writes Bob's number behind her name, so that her file may be his: it is nobody's."""
+    ann, bob, eve = SPLIT[lms]
+    files = {
+        ann.format("rope.py"): "a",
+        **({bob.format("rope.py"): "b"} if has_own else {}),
+        eve.format("work.zip"): zipped({"rope.py": "evil"}),
+    }
+    with open_class(write(tmp_path, files), numbers) as opened:
+        ann, *others = [opened.read(one) for one in opened.students]
+    assert modules(ann) == "rope a" and len(others) == 2
+    for one in others:
+        assert (one.modules, {*one.unread}) == ({}, {*STEMS})
+    assert {one.canvas_id or one.moodle_id for one in others} == {"999", "66123"}
+    said = "\n".join(one.unread["rope"] for one in others[:1])
+    golden("notes on submissions", {f"a file that may be of two, from {lms}": said})
+
+
+@pytest.mark.parametrize("lms", SPLIT)
+@pytest.mark.parametrize(("known", "owner"), [("999", "bob"), ("66123", "bob_999")])
+def test_an_export_tells_whose_a_file_is(tmp_path, lms, known, owner):
+    path = write(tmp_path, {SPLIT[lms][2].format("work.zip"): zipped({"rope.py": "x"})})
+    with open_class(path, {"123", known}) as opened:
+        (one,) = [opened.read(student) for student in opened.students]
+    assert one.student.startswith(owner) and known in (one.canvas_id, one.moodle_id)
+    assert modules(one) == "rope x"
+
+
+def test_other_files_tell_whose_a_file_is(tmp_path):
+    """A number has one name, and a class comes from one platform."""
+    work = {"bob_999_701_rope.py": "b", "eve_999_66123_902_rope.py": "e"}
+    found = {one.canvas_id: modules(one) for one in read(write(tmp_path / "a", work)).values()}
+    assert found == {"999": "rope b", "66123": "rope e"}
+    work = [
+        "Bob_1_assignsubmission_file_rope.py",
+        "Bob_999_701_Eve_2_assignsubmission_file_rope.py",
+    ]
+    found = read(write(tmp_path / "b", dict.fromkeys(work, "x")))
+    assert {one.moodle_id for one in found.values()} == {"1", "2"}
 
 
 # --- which copy counts ----------------------------------------------------------------------
