@@ -1,4 +1,4 @@
-"""How large each part may be, in lines: when one shrinks, lower its number. Content has room to grow.
+"""How large each part may be, in lines: when one shrinks, lower its number. Content may grow.
 
 A corner case needs a person who met it, a demand a lesson that teaches it, and a wing a user who
 would miss it.
@@ -13,15 +13,15 @@ BUDGETS = {
     "course/core": 923,
     "course/data": 1_313,
     "course/experiments": 2_584,
-    "course/grading": 8_802,
-    "course/mistakes": 2_646,
+    "course/grading": 8_980,
+    "course/mistakes": 2_648,
     "course/publishing": 5_292,
     "course/student": 3_192,
     "course/testing": 4_213,
     "course/lessons/*/mistakes.txt": 5_950,
     "course/lessons/*/styles.py": 1_550,
     "tests/test_*.py": 6_300,
-    "tests/course": 20_681,
+    "tests/course": 20_800,
 }
 CODE = {".py", ".js", ".css", ".html", ".toml", ".txt"}
 
