@@ -272,7 +272,7 @@ def _read(
         holding = [one for one in closed if is_archive(one[0][-1]) or _may_hold(*one, stem)]
         if stem not in modules and stem not in unread and holding:
             path, error = holding[0]
-            may_hold = "" if isinstance(error, Unreadable) else f", which may contain {stem}.py"
+            may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
@@ -326,8 +326,8 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
 
 
 def _may_be_mended(error: Exception) -> bool:
-    """Tell whether the instructor can make readable what could not be read."""
-    return is_of_this_machine(error) or isinstance(error, NeedsInstructor)
+    """Tell whether the instructor can make readable what could not be read, or have another one."""
+    return isinstance(error, NeedsInstructor) or not isinstance(error, Unreadable | MemoryError)
 
 
 def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
@@ -336,9 +336,9 @@ def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:
-    if isinstance(error, Unreadable):
-        return f"{place(path)} {error}"
-    return f"The grader could not read {place(path)} ({error.strerror})"
+    if is_of_this_machine(error):
+        return f"The grader could not read {place(path)} ({error.strerror})"
+    return f"{place(path)} {reason(error)}"
 
 
 def _only(source: Folder | Archive, names: Sources, top_names: list[str]) -> str:

@@ -57,20 +57,20 @@ def members_of(
         limits: what may be read of it, now and when its members are read.
 
     Raises:
-        OtherArchive: it is an archive of another kind.
-        Unreadable: it is not an archive, or it is damaged, or must not be read.
+        OtherArchive: it is an archive of another kind, or damaged, or none.
+        Unreadable: it must not be read.
         OSError: the disk cannot be read.
     """
     try:
         yield from _opener_of(file)(file, limits, stack)
     except Exception as error:
         cause = error.__context__ or error  # `zipfile` takes what cannot be read for no zip
-        if is_of_this_machine(cause) or isinstance(cause, OverLimit):
+        if is_of_this_machine(cause) or isinstance(cause, OverLimit | MemoryError):
             raise cause from None
         if isinstance(error, Unreadable):
             raise
         is_none = isinstance(error, zipfile.BadZipFile)
-        raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
+        raise OtherArchive("is damaged, or is not a zip" if is_none else reason(error)) from None
 
 
 def _opener_of(file: BinaryIO) -> Callable[..., Iterator[Member]]:
@@ -111,6 +111,7 @@ def is_archive(name: str) -> bool:
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Python unpacks the others without any limit on what comes out."""
 ENCRYPTED = "is encrypted: ask for it without a password"
+UNUSUAL = "is compressed in an unusual way"
 _LOCAL_HEADER = 30
 """The bytes before an entry's data, at least."""
 
@@ -174,7 +175,7 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     elif info.flag_bits & 0x1:
         trouble = ENCRYPTED
     elif info.compress_type not in _METHODS:
-        trouble = "is compressed in an unusual way"
+        trouble = UNUSUAL
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February
@@ -194,6 +195,11 @@ def _members_of_tar(
     start = file.read(8)
     file.seek(0)
     unpack = next((one for magic, one in _COMPRESSED.items() if start.startswith(magic)), None)
+    if not unpack:  # it may be cut between two files: nothing else tells
+        file.seek(-tarfile.BLOCKSIZE, io.SEEK_END)
+        if any(file.read()):
+            raise OtherArchive("is damaged")
+        file.seek(0)
     counted = stack.enter_context(Counted(unpack(file) if unpack else file, limits))
     try:
         opened = stack.enter_context(tarfile.TarFile.open(fileobj=counted, mode="r|"))

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
-from course.grading.submissions.archives import ENCRYPTED, Member
+from course.grading.submissions.archives import ENCRYPTED, UNUSUAL, Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import NeedsInstructor, OtherArchive, Unreadable
@@ -126,7 +126,7 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
             yield File((*path, ""))
             continue
         if trouble:
-            kind = OtherArchive if trouble == ENCRYPTED else Unreadable
+            kind = OtherArchive if trouble in (ENCRYPTED, UNUSUAL) else Unreadable
             yield File(path, error=kind(trouble))
             continue
         yield File(path, member.open, member.modified, packed=True)
