@@ -226,6 +226,9 @@ def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archi
         raise SubmissionsError(f"{shown(path)} cannot be read: {error.strerror}") from None
     except Unreadable as error:
         raise SubmissionsError(f"{shown(path)} {error}") from None
+    except MemoryError:
+        why = "needs too much memory to read: unpack it, and grade the folder"
+        raise SubmissionsError(f"{shown(path)} {why}") from None
 
 
 def _read(

@@ -19,6 +19,7 @@ from datetime import datetime
 from functools import partial
 from typing import BinaryIO
 
+from course.core.files import MANIFEST
 from course.grading.submissions.limits import (
     Counted,
     OtherArchive,
@@ -36,7 +37,7 @@ class Member:
 
     Attributes:
         name: its path, as the archive has it; "/" at its end says that it is a folder.
-        open: opens it.
+        open: opens it; None if nobody does.
         modified: when it was changed last, in seconds, to compare within one archive; or None.
         trouble: why not to open it, as the rest of a sentence.
     """
@@ -187,6 +188,10 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
 
 MAX_TAR_MEMBER = 64 << 20
 """Bytes of one file in a tar, which is read from its beginning to its end and kept in memory."""
+MAX_KEPT = 512 << 20
+"""Bytes of a tar that are kept as they are; what comes after them is packed again."""
+_KEPT = (".py", ".ipynb", ".txt", MANIFEST, *_ENDINGS)
+"""What is in the names of files that may be opened; of a tar, the others are not kept."""
 
 
 def _members_of_tar(
@@ -205,6 +210,7 @@ def _members_of_tar(
         opened = stack.enter_context(tarfile.TarFile.open(fileobj=counted, mode="r|"))
     except tarfile.ReadError:
         raise OtherArchive("is compressed, and not a tar: unpack it, and delete it") from None
+    n_kept = 0
     for info in opened:
         if info.isdir():
             yield Member(f"{info.name}/")
@@ -212,6 +218,16 @@ def _members_of_tar(
             yield Member(info.name, trouble="is a link or a device, and was not read")
         elif info.size > MAX_TAR_MEMBER:
             yield Member(info.name, trouble=f"is larger than {MAX_TAR_MEMBER >> 20} MB")
+        elif not any(part in info.name.lower() for part in _KEPT):
+            yield Member(info.name)
         else:
             data = opened.extractfile(info).read()
-            yield Member(info.name, partial(io.BytesIO, data), float(info.mtime))
+            n_kept += len(data)
+            opener = partial(io.BytesIO, data)
+            if n_kept > MAX_KEPT:
+                opener = partial(_unpacked, gzip.compress(data, compresslevel=1))
+            yield Member(info.name, opener, float(info.mtime))
+
+
+def _unpacked(data: bytes) -> BinaryIO:
+    return gzip.open(io.BytesIO(data))

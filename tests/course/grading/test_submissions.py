@@ -1243,6 +1243,30 @@ def test_a_tar_is_read_as_a_zip_is(tmp_path, kind):
     assert modules_by_student(tmp_path / "class.tar.gz") == {"ann": "rope a", "bob": "rope b"}
 
 
+def test_what_a_class_in_a_tar_has_beside_its_lessons_is_not_kept(tmp_path, monkeypatch):
+    """One student's large files are no reason not to read the others."""
+    monkeypatch.setattr(archives, "MAX_KEPT", 1 << 20)
+    large = bytes(8 << 20)
+    files = {"ann/rope.py": "a", "bob.zip": zipped({"rope.py": "b"})}
+    files |= {f"eve/{n}.{ending}": large for n in range(5) for ending in ("bin", "zip")}
+    work = zipped({"x.py": random.Random(7).randbytes(900 << 10), "rope.py": "z"})
+    (tmp_path / "class.tar.gz").write_bytes(tarred(files | {"zoe.zip": work}))
+    with memory_at_most(40 << 20), open_class(tmp_path / "class.tar.gz") as opened:  # of 80 MB
+        others = [one for one in opened.students if one.name != "eve"]
+        assert [modules(opened.read(one)) for one in others] == ["rope a", "rope b", "rope z"]
+    assert "0.zip is damaged" in notes(read(tmp_path / "class.tar.gz")["eve"])
+
+
+def test_a_class_that_needs_too_much_memory_is_a_sentence(tmp_path, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    (tmp_path / "class.zip").write_bytes(zipped({"ann/rope.py": "a"}))
+    monkeypatch.setattr(archives.LimitedFile, "read", fail)
+    with pytest.raises(SubmissionsError, match="needs too much memory to read"):
+        read_submissions(tmp_path / "class.zip")
+
+
 @pytest.mark.parametrize(
     ("n_modules", "size", "says"), [(1, 10, "larger than 1 MB"), (30, 1, "more than 16 MB")]
 )
