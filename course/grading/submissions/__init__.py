@@ -94,8 +94,8 @@ class Submission:
             `-_.,'+@()~` alone: safe in a terminal, a table or a file name.
         modules: the source of each lesson that was found, by the lesson's stem, as it came.
         notes: a sentence for everything that is odd.
-        unread: by the lesson's stem, why this machine could not read what may be there, or why the
-            owner is unclear. That is not the student's fault, so such a lesson is not graded.
+        unread: by the lesson's stem, why nobody could read what may be there, such as a damaged
+            zip, or why the owner is unclear. Such a lesson is not graded, and is nobody's zero.
         refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
             of a sentence. That earns nothing.
         refusal: the same for each lesson that is in none of these, if some files were not read.
