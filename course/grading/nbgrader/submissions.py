@@ -26,7 +26,7 @@ from course.grading.submissions.files import open_regular
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = (
-    "a student's name begins with a letter or digit and has only letters, digits, ._-+@ and spaces"
+    "a student's name begins with a letter or digit and has only letters, digits, ._-+@~ and spaces"
 )
 TIME, SECRET = "timestamp.txt", "submission_secret.txt"
 """The files that nbgrader adds: when it was handed in, and where its feedback is released."""
@@ -88,7 +88,7 @@ def is_plain(name: str) -> bool:
     (True, False, False, False)
     """
     signs = {sign for sign in name if category(sign)[0] not in "LMN"}  # letters, accents, numbers
-    return name[:1].isalnum() and not name.endswith(" ") and signs <= set("._-+@ ")
+    return name[:1].isalnum() and not name.endswith(" ") and signs <= set("._-+@~ ")
 
 
 def time_in(text: str) -> datetime | None:

@@ -479,6 +479,8 @@ DOWNLOAD = {
     "dan_127_705_work.zip": b"no zip",
     "eve_128_706_work.zip": zipped({"rope.py": bytes(50 << 20)}),
     "fay_129_707_rope.py": "fay's",
+    "kim_131_710_rope.py": "one Kim's",
+    "kim_132_711_rope.py": "the other Kim's",
     "guy_130_708_5_rope.ipynb": "guy's",
     "guy_130_709_work.7z": b"7z\xbc\xaf\x27\x1c",
     "rope.py": "nobody's",
@@ -499,6 +501,8 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder):
     assert collected == {
         **{f"{name}/5_rope/rope.py": f"{name}'s" for name in ("ann", "bob", "cleo", "fay")},
         **{f"{name}/5_rope/5_rope.ipynb": f"{name}'s" for name in ("ann", "bob")},
+        "kim~131/5_rope/rope.py": "one Kim's",
+        "kim~132/5_rope/rope.py": "the other Kim's",
     }
     for noted in ("dan: dan_127_705_work.zip", "eve: rope.py is larger", "is: rope.py", "'x_(y)'"):
         assert noted in said
@@ -517,7 +521,9 @@ def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
 
 
 NAMES = ["ann", "jane_doe-2", "Zoë van Dyk", "Zoe\u0308", "नमिता", "李", "O.Brien+1@uni.nl"]
+NAMES += ["bob~999"]
 NO_NAMES = ["", ".", "..", "=1+1", "+1", "-x", "@sum", " ann", "ann ", "a/b", "a|b", "a;b", "a\\b"]
+NO_NAMES += ["~", "~bob"]
 NO_NAMES += ["<b>", "a&b", 'a"b', "a'b", "a`b", "*", "al[i]ce", "a?", "a#b", "a%b", "a,b", "a$b"]
 NO_NAMES += ["a\nb", "a\n", "a\x1bb", "a\u202eb", "a\udc80b", "a\u2028b", "\u0301a", "\uff1d1"]
 
