@@ -81,7 +81,7 @@ def judged_notebook(
         if is_test(cell):
             cell.outputs = _findings(name_of(cell), cell.metadata.nbgrader.points, result)
         elif is_solution(cell) and answers[name_of(cell)] != cell.source:
-            shown = cut if cell.cell_type == "code" else as_typed
+            shown = cut if cell.cell_type == "code" else _in_a_box
             cell.source = shown(answers[name_of(cell)])
     if remarks:
         cells.insert(0, new_markdown_cell(as_typed("\n\n".join(remarks))))
@@ -107,6 +107,14 @@ def as_typed(text: str) -> str:
         indent = "\N{NO-BREAK SPACE}" * (len(line) - len(words)) if words else ""
         lines.append(indent + _PUNCTUATION.sub(lambda sign: f"&#{ord(sign[0])};", words))
     return "  \n".join(lines)
+
+
+def _in_a_box(text: str) -> str:
+    """Return Markdown that shows a text as it was typed, and draws its formulas nowhere else.
+
+    A formula can move what it draws, for example over the score next to the answer.
+    """
+    return f'<div style="overflow: auto">\n\n{as_typed(text)}\n\n</div>'
 
 
 def cut(text: str) -> str:
