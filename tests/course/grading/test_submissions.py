@@ -1020,6 +1020,12 @@ def test_the_one_folder_of_a_platform_is_one_students(tmp_path, others):
     assert list(read(tmp_path / "class.zip")) == ["Eve"]
 
 
+def test_the_one_folder_in_a_folder_is_one_students(tmp_path):
+    """Instructors who fill in the points of one student are told to make such a folder."""
+    files = {f"eve/{name}/rope.py": name for name in ("bob", "eve")}
+    assert list(read(write(tmp_path, files))) == ["eve"]
+
+
 def test_nobody_hands_in_for_another_within_the_zip_of_a_class(tmp_path):
     names = ["ann/rope.py", "bob/../ann/exercises/rope.py", "../ann/exercises/rope.py", "/ann/x.py"]
     (tmp_path / "class.zip").write_bytes(zipped([(name, name) for name in names]))
