@@ -89,7 +89,8 @@ def looks_like(path: tuple[str, ...], stem: str) -> bool:
     if not names_lesson(path, stem):
         return False
     name = name_of(path).lower()
-    return ".py" in name or is_notebook((name,)) or is_renamed(path, stem)
+    is_text = name.endswith(".txt") and is_renamed(path, stem)
+    return ".py" in name or is_notebook((name,)) or is_text
 
 
 def may_be_module(path: tuple[str, ...]) -> bool:
