@@ -38,8 +38,17 @@ def safe_name(name: str) -> str:
 
 
 def shown(*path: str | Path) -> str:
-    """Return a path for a sentence."""
-    return _plain("/".join(map(str, path)), " -_.,'+@()/:")
+    """Return a path for a sentence; what reads as a sentence itself is quoted.
+
+    >>> shown("rope - Copy (2).py"), shown("all of it was right, 14 of 14 points.py")
+    ('rope - Copy (2).py', '“all of it was right, 14 of 14 points.py”')
+    """
+    said = _plain("/".join(map(str, path)), " -_.,'+@()/:")
+    return f"“{said}”" if said.count(" ") > _MOST_BLANKS else said
+
+
+_MOST_BLANKS = 6
+"""Of a name that nobody takes for a sentence."""
 
 
 def first_few(names: Sequence[str], separator: str = ", ") -> str:

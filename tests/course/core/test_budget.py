@@ -13,7 +13,7 @@ BUDGETS = {
     "course/core": 925,
     "course/data": 1_313,
     "course/experiments": 2_584,
-    "course/grading": 9_014,
+    "course/grading": 9_023,
     "course/mistakes": 2_648,
     "course/publishing": 5_292,
     "course/student": 3_192,
