@@ -84,10 +84,12 @@ class Autograde(converters.Autograde):
             for result, _ in grade_all(units(), settings, jobs, self.force):
                 student = result.student
                 why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])
-                self.log.info("%s: %d of %d points%s", student, result.points, result.worth, why)
                 try:
                     if not result.key:
                         raise NbGraderException(result.trouble)
+                    self.log.info(
+                        "%s: %d of %d points%s", student, result.points, result.worth, why
+                    )
                     self._enter(read_handed_in(folders[student], lesson), released, result)
                 except Exception as error:  # the others are not to pay for it
                     self.log.error("%s was not graded: %s", student, error)

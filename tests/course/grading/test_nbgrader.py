@@ -783,6 +783,7 @@ def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeyp
 @sandboxed
 @pytest.mark.slow
 def test_another_name_of_a_file_costs_its_owner_no_points(folder, caplog):
+    caplog.set_level("INFO")
     module = hand_in(folder, "ann", SOLUTION, None) / "rope.py"
     grader_of("5_rope", folder).start()
     before = scores(folder)
@@ -790,6 +791,7 @@ def test_another_name_of_a_file_costs_its_owner_no_points(folder, caplog):
     with pytest.raises(NbGraderException, match=r"^ann was not graded$"):
         grader_of("5_rope", folder).start()
     assert "ann was not graded: It cannot be read: rope.py has another name" in caplog.text
+    assert "ann: 0 of" not in caplog.text
     assert scores(folder)["ann"] == before["ann"]
     assert sum(filter(None, before["ann"].values())) == ROPE.points
 
