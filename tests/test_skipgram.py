@@ -137,7 +137,7 @@ class TestNoiseDistribution:
         expect.close(got, torch.tensor([8 / 9, 0, 1 / 9]), any_width=True)
         expect.that(got[1].item() == 0, f"word 1 is drawn with {show(got[1])}, not with 0")
 
-    @pytest.mark.parametrize("size", [1, 40_001])
+    @pytest.mark.parametrize("size", [1, 300, 40_001])
     def test_each_probability_is_a_share_of_the_whole(self, lesson, draw, size):
         """The weight of one word by that of all, here for counts that are integers, as
         torch.bincount gives them.

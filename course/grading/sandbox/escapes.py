@@ -5,6 +5,7 @@ there. Each returns what it got hold of, or raises what refused it. Outside of a
 succeed, and do no harm; the tests see to that.
 """
 
+import _thread
 import contextlib
 import ctypes
 import errno
@@ -13,7 +14,6 @@ import os
 import socket
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
 RARE_CALLS = (
@@ -96,10 +96,8 @@ def _fork(_: str) -> int:
     return child
 
 
-def _thread(_: str) -> None:
-    thread = threading.Thread(target=int)
-    thread.start()
-    thread.join()
+def _start_thread(_: str) -> None:
+    _thread.start_new_thread(int, ())
 
 
 def _exec(_: str) -> None:
@@ -209,7 +207,7 @@ ATTEMPTS = {
         os.getppid(), os.sched_getaffinity(os.getppid())
     ),
     "fork": _fork,
-    "start a thread": _thread,
+    "start a thread": _start_thread,
     "run a shell": lambda _: subprocess.run(["/bin/sh", "-c", "true"]),
     "become another program": _exec,
     "listen, and open a TCP connection": _tcp,
