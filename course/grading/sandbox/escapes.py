@@ -5,7 +5,7 @@ there. Each returns what it got hold of, or raises what refused it. Outside of a
 succeed, and do no harm; the tests see to that.
 """
 
-import _thread
+import _thread  # noqa: PLC2701, because `threading` reports its starts
 import contextlib
 import ctypes
 import errno
