@@ -6,9 +6,10 @@ from functools import lru_cache
 _WORD = "copy|copie|kopie"
 _BEFORE = re.compile(rf"(?:\(\d+\) |(?:{_WORD})(?: \(?\d+\)?)?(?: of| von| van| de| di)? )+")
 """Google Drive and Colab make "Copy of rope.py", in a German browser "Kopie von rope.py"."""
-_BEHIND = re.compile(rf"(?:(?: - | |-)(?:{_WORD})(?:-?\d+)?| ?\(\d+\)| \d+|-\d+)+")
+_BEHIND = re.compile(rf"(?:(?: - | |-)(?:{_WORD})(?:-?\d+)?| ?\(\d+\)| \d+|-\d+)++")
 """Browsers make "rope (1).py", Canvas "rope-1.py", JupyterLab "rope-Copy1.py", Windows
-"rope - Copy (2).py", a Mac "rope copy 2.py"."""
+"rope - Copy (2).py", a Mac "rope copy 2.py". `++` tries nothing in a second way: -copy-1 may be one
+mark or two, so thirty of them would take for ever."""
 _ENDING = re.compile(r"(\.(?:py|ipynb|zip|txt))(?:\.py|\.ipynb|\.txt|\.json)*")
 """Some editors and browsers put another ending behind the one that is there."""
 
@@ -21,6 +22,8 @@ def original_name(name: str) -> str:
     ['rope.py', 'rope.py', 'rope.py']
     >>> original_name("1_lookup-Copy1.ipynb"), original_name("rope_final.py")
     ('1_lookup.ipynb', 'rope_final.py')
+    >>> len(original_name(f"rope{50 * '-copy-1'}x.py"))
+    358
     """
     name = name.lower()
     ending = next((one for one in _ENDING.finditer(name) if one.end() == len(name)), None)

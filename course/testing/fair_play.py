@@ -100,7 +100,7 @@ def _watch_files() -> None:
             raise PermissionError(REFUSED)
 
     sys.addaudithook(refuse)
-    torch.save = _reported(torch.save, lambda _, f, *__, **___: ("open", f, "wb", 0))
+    torch.save = _reported(torch.save, lambda obj, f, *_, **__: ("open", f, "wb", 0))
     torch.from_file = _reported(
         torch.from_file, lambda filename, *_, **__: ("open", filename, "rb", 0)
     )

@@ -26,8 +26,12 @@ NOT_FOUND = (
 )
 
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-_ACTIVE = re.compile(r"\\(?=href|style|class|cssId|bbox|mmlToken|require)")
-"""Commands by which a formula could become a link, or look like another part of the page."""
+_ACTIVE = re.compile(
+    r"\\(?=href|style|class|cssId|bbox|mmlToken|require|[gex]?def|let(?![a-z])"
+    r"|(?:re)?new(?:command|environment)|Declare)"
+)
+"""Commands by which a formula could become a link, look like another part of the page, or change
+the formulas of others."""
 
 
 def find_answers(cells: Sequence[Mapping], released: Sequence[NotebookNode]) -> dict[str, str]:

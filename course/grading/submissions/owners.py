@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from course.grading.names import exact_name, safe_name, shown
+from course.grading.names import exact_name, first_few, safe_name, shown
 from course.grading.submissions.archives import is_archive, without_ending
 from course.grading.submissions.file_names import (
     CANVAS,
@@ -19,7 +19,9 @@ from course.grading.submissions.file_names import (
     MOODLE_FOLDER,
     OF_COURSE,
     SOURCES,
+    is_code,
     is_loose_module,
+    is_notebook,
     may_be_module,
     platform_name,
     platform_names,
@@ -138,7 +140,8 @@ def _owners_of(name: str, kind: str) -> list[_Owner]:
         for own, match in platform_names(name, kind)
     ]
     if owners:
-        return owners
+        is_work = kind == "folder" or is_code((name,)) or is_notebook((name,)) or is_archive(name)
+        return owners if is_work else owners[:1]  # a screenshot has numbers in its name
     suffix = os.path.splitext(name)[1]
     if kind != "folder" and is_archive(name):
         name = without_ending(name)
@@ -202,7 +205,7 @@ def _of_several(whose: Mapping[str, list[_Owner]]) -> dict[_Owner, str]:
     found = {}
     for name, owners in whose.items():
         if len(owners) > 1:
-            called = " or ".join(f"{owner.shown} ({owner.number})" for owner in owners)
+            called = first_few([f"{owner.shown} ({owner.number})" for owner in owners], " or ")
             sentence = (
                 f"{shown(name)} may be from {called}: take the other one's number out of its name, "
                 "or name an export (--canvas, --moodle) that has only one of these numbers."

@@ -1391,3 +1391,12 @@ def test_a_damaged_zip_never_stops_the_others(tmp_path):
         assert {*one.unread} == {*STEMS} if one.student in cut else one.notes or not one.unread
         for module in one.modules.values():
             assert module in (b"a" * 50, b"b", b"c")
+
+
+def test_a_screenshot_takes_nobody_a_lesson(tmp_path):
+    """A phone writes date and time into its name, as Canvas writes numbers."""
+    for name in ("annann_55123_801_lookup.py", "annann_55123_802_Screenshot_20261128_120000_G.jpg"):
+        (tmp_path / name).write_bytes(b"x = 1")
+    with open_class(tmp_path) as submitted:
+        (ann,) = submitted.students
+        assert (ann.name, ann.unclear) == ("annann", "")
