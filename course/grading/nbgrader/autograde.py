@@ -6,7 +6,7 @@ submission counts as graded only if it is.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAuto
 from nbgrader.utils import parse_utc, rmtree
 
 from course.core.files import write_atomically
-from course.core.syllabus import Lesson, find_lesson
+from course.core.syllabus import Lesson
 from course.grading.judge.unit import GradedResult, Unit
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
@@ -66,6 +66,7 @@ class Autograde(converters.Autograde):
         from course.grading.judge.grade import GradingSettings, Store, grade_all
 
         released = self._released(lesson)
+        given_out = nbformat.read(lesson.notebook, as_version=4).cells  # in a clone
         folders, failed = self.submitted()
 
         def units() -> Iterator[Unit]:
@@ -90,7 +91,8 @@ class Autograde(converters.Autograde):
                     self.log.info(
                         "%s: %d of %d points%s", student, result.points, result.worth, why
                     )
-                    self._enter(read_handed_in(folders[student], lesson), released, result)
+                    handed_in = read_handed_in(folders[student], lesson)
+                    self._enter(handed_in, released, given_out, result)
                 except Exception as error:  # the others are not to pay for it
                     self.log.error("%s was not graded: %s", student, error)
                     failed.append(f"{student} was not graded")
@@ -135,8 +137,18 @@ class Autograde(converters.Autograde):
             raise ValueError(f"nobody handed in {assignment} (looked for: {wanted})")
         return folders, left_out
 
-    def _enter(self, handed_in: HandedIn, released: NotebookNode, result: GradedResult) -> None:
-        """Save the scores of a student and write the notebook that shows them."""
+    def _enter(
+        self,
+        handed_in: HandedIn,
+        released: NotebookNode,
+        given_out: Sequence[NotebookNode],
+        result: GradedResult,
+    ) -> None:
+        """Save the scores of a student and write the notebook that shows them.
+
+        Args:
+            given_out: the cells of the course's own notebook, which may be handed in instead.
+        """
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)
         remarks = handed_in.remarks + [
@@ -144,7 +156,6 @@ class Autograde(converters.Autograde):
             for name, answer in answers.items()
             if answer == NOT_FOUND
         ]
-        given_out = nbformat.read(find_lesson(result.lesson).notebook, as_version=4).cells
         if n_own := count_own_words(handed_in.cells, [*released.cells, *given_out]):
             cells = "1 cell of words" if n_own == 1 else f"{n_own} cells of words"
             remarks.append(f"The student added or changed {cells}: look in submitted/.")

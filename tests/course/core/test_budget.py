@@ -13,7 +13,7 @@ BUDGETS = {
     "course/core": 928,
     "course/data": 1_313,
     "course/experiments": 2_584,
-    "course/grading": 9_030,
+    "course/grading": 9_041,
     "course/mistakes": 2_648,
     "course/publishing": 5_292,
     "course/student": 3_192,
