@@ -157,11 +157,15 @@ def _changed(text: str, start: int, end: int, new: str) -> list[Span]:
     (of_old, words), (of_new, new_words) = _words_and_ends(old), _words_and_ends(new)
     if old[of_old[-1] :] != new[of_new[-1] :]:
         return [(start, end, new)]
-    changes = difflib.SequenceMatcher(None, words, new_words, autojunk=False).get_opcodes()
+    if len(words) == len(new_words):  # `b - a` is `a - b` with two words changed, not with two moved
+        changes = [(at, at + 1, at, at + 1) for at in range(len(words))]
+    else:
+        matcher = difflib.SequenceMatcher(None, words, new_words, autojunk=False)
+        changes = [place for _, *place in matcher.get_opcodes()]
     return [
         (start + of_old[a], start + of_old[b], new[of_new[c] : of_new[d]])
-        for kind, a, b, c, d in changes
-        if kind != "equal"
+        for a, b, c, d in changes
+        if words[a:b] != new_words[c:d]
     ]
 
 
