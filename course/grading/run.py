@@ -138,7 +138,7 @@ def grade_class(
         published = _published(submissions, wanted)
         store.write_results(results)
         to_do = [note for note in notes if not note.startswith(CLONES)]
-        written = write_reports(grades, request.out, published, to_do, found)
+        written = write_reports(grades, request.out, published, to_do)
         if request.questions:
             asked = _questions(units, results, settings, jobs)
             written.append(write_questions(asked, request.out))

@@ -1,15 +1,11 @@
 """The lines that a run of the grader prints at its end."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from collections.abc import Iterator
 
 from course.grading.grades import LessonStatus
 from course.grading.names import first_few
 from course.grading.run import GradingOutcome, Request
 from course.testing.messages.wording import counted
-
-MAX_CHANGES = 20
-"""So many changed lessons of students are listed; all are in changes.csv."""
 
 
 def summary(outcome: GradingOutcome, request: Request) -> Iterator[str]:
@@ -42,31 +38,12 @@ def summary(outcome: GradingOutcome, request: Request) -> Iterator[str]:
         pages, one = counted(len(outcome.left_behind), "older page"), outcome.left_behind[0]
         yield f"kept {pages} of students who are not in this run, such as {one}."
     if outcome.changes is not None:
-        yield from _about_changes(outcome, request)
+        if not outcome.is_comparable:
+            yield f"{request.compare} has no results that this version of the grader can read."
+        exercises = counted(len(outcome.changes), "exercise")
+        students = counted(len({one.student for one in outcome.changes}), "student")
+        yield f"changed points: {exercises}, {students}"
     yield f"The inputs were drawn from the seed in {request.out / 'seed.txt'}."
-
-
-def _about_changes(outcome: GradingOutcome, request: Request) -> Iterator[str]:
-    if not outcome.is_comparable:
-        yield f"{request.compare} has no results that this version of the grader can read."
-    students = {change.student for change in outcome.changes}
-    exercises = counted(len(outcome.changes), "exercise")
-    yield f"changed points: {exercises}, {counted(len(students), 'student')}"
-    by_lesson = groupby(outcome.changes, lambda one: (one.student, one.lesson))
-    for (student, lesson), group in islice(by_lesson, MAX_CHANGES):
-        own = list(group)
-        what = (
-            f"{lesson}.{own[0].exercise}" if len(own) == 1 else f"{len(own)} exercises of {lesson}"
-        )
-        before, after = (_total(one.before for one in own), _total(one.after for one in own))
-        reasons = list(dict.fromkeys(one.why for one in own))
-        more = f" ({counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
-        yield f"  {student}: {what} {before} -> {after}. {reasons[0]}{more}"
-
-
-def _total(points: Iterable[int | str]) -> int | str:
-    known = [one for one in points if one != ""]
-    return sum(known) if known else "–"
 
 
 def about_not_graded(outcome: GradingOutcome) -> Iterator[str]:

@@ -18,7 +18,6 @@ from course.grading.grades import Grades
 from course.grading.judge.unit import GradedResult
 from course.grading.names import FEEDBACK, feedback_path, file_stem
 from course.grading.published import Published
-from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
@@ -31,7 +30,6 @@ def write_reports(
     out: Path,
     published: Sequence[Published] = (),
     about_class: Sequence[str] = (),
-    changes: Sequence[Change] | None = None,
 ) -> list[Path]:
     """Write all reports. Each file is replaced in one step; others in the folder stay.
 
@@ -40,7 +38,6 @@ def write_reports(
         out: the folder; it is made if there is none.
         published: the modules that have published answers.
         about_class: notes on what no student in particular handed in.
-        changes: against an earlier run; None if none was compared.
 
     Returns:
         What to look at: the files about the class, and the folders with one for each student.
@@ -50,7 +47,7 @@ def write_reports(
     """
     feedback, gradescope = out / FEEDBACK, out / "gradescope"
     of_class = {
-        out / "index.html": overview_page(grades, published, about_class, changes),
+        out / "index.html": overview_page(grades, published, about_class),
         out / "grades.csv": grades_csv(grades),
     }
     for one in grades.students:

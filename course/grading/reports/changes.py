@@ -27,11 +27,6 @@ class Change:
     after: int | str
     why: str
 
-    @property
-    def gain(self) -> int | None:
-        """Return the points gained; None if there is no result now, or it was not graded."""
-        return None if self.after == "" else self.after - (self.before or 0)
-
 
 def changes(
     old: Iterable[GradedResult], new: Iterable[GradedResult], lessons: Collection[str]

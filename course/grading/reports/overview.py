@@ -8,7 +8,6 @@ from statistics import median
 from course.core.syllabus import Exercise, Lesson, Status
 from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
-from course.grading.reports.changes import Change
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
 from course.grading.reports.to_do import for_instructor, for_students
@@ -24,14 +23,12 @@ def overview_page(
     grades: Grades,
     published: Sequence[Published] = (),
     about_class: Sequence[str] = (),
-    changes: Sequence[Change] | None = None,
 ) -> str:
     """Return the page for the instructor, as HTML: one file, even for a large class.
 
     Args:
         published: the modules that have published answers.
         about_class: notes on what no student in particular handed in.
-        changes: against an earlier run; None if none was compared.
     """
     return render(
         "overview.html",
@@ -46,8 +43,6 @@ def overview_page(
             "Students": for_students(grades),
         },
         rows=[(one, _cells(one, grades.lessons)) for one in grades.students],
-        compared=changes is not None,
-        changes=_grouped(changes or (), grades),
     )
 
 
@@ -125,29 +120,3 @@ def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, 
             words = (STATUS_WORDS[one.status] for one in grade.result.exercises)
             cells += [(one.css_class, one.mark) for one in words]
     return cells
-
-
-# --- changes ----------------------------------------------------------------------------------
-
-
-def _grouped(
-    changes: Sequence[Change], grades: Grades
-) -> list[tuple[str, str, int | None, Sequence[StudentGrade]]]:
-    """Return exercises, reason, gain and students; what concerns most comes first.
-
-    Exercises of a lesson that the same students gained, or lost, for the same reason are one row.
-    """
-    known = {one.student: one for one in grades.students}
-    groups: dict[tuple[str, str, str, int | None], list[str]] = defaultdict(list)
-    for one in changes:
-        groups[one.lesson, one.exercise, one.why, one.gain].append(one.student)
-    rows: dict[tuple, list[tuple[str, int | None]]] = defaultdict(list)
-    for (lesson, exercise, why, gain), own in groups.items():
-        direction = None if gain is None else gain > 0
-        rows[lesson, why, direction, tuple(own)].append((f"{lesson}.{exercise}", gain))
-    found = []
-    for (lesson, why, direction, own), each in rows.items():
-        what = each[0][0] if len(each) == 1 else f"{len(each)} exercises of {lesson}"
-        gain = None if direction is None else sum(gain for _, gain in each)
-        found.append((what, why, gain, [known.get(one) or StudentGrade(one) for one in own]))
-    return sorted(found, key=lambda one: -len(one[-1]))

@@ -264,9 +264,7 @@ def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
     before = replace(bad, exercises=tuple(o for o in bad.exercises if o.name != "tied_logits"))
     (reasons["a new exercise"],) = compare([before], [bad])
     reasons["gone"], *_ = gone = compare([fine], [])
-    assert [(one.before, one.after, one.gain) for one in gone] == [
-        (one.worth, "", None) for one in fine.exercises
-    ]
+    assert [(one.before, one.after) for one in gone] == [(one.worth, "") for one in fine.exercises]
     assert changes([fine], [], lessons=["rope"]) == compare([missing], []) == []
     assert "tied_logits" not in [one.exercise for one in compare([], [bad])]  # 0 points, as before
     golden("why points changed", {title: one.why for title, one in reasons.items()})
@@ -286,9 +284,6 @@ def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
     assert second.returncode == 0, second.stderr
     lesson = find_lesson("learned")
     assert f"changed points: {len(lesson.exercises)} exercises, 1 student" in second.stdout
-    assert (
-        f"bob: {len(lesson.exercises)} exercises of learned 0 -> {lesson.points}. " in second.stdout
-    )
     seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
     assert len(seeds) == 1
     table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()

@@ -362,8 +362,7 @@ def test_the_last_words_of_a_run(golden, tmp_path, monkeypatch):
     said["pages, and an older one"] = last_words(
         [BOB], written=["out/index.html"], left_behind=["out/feedback/eve.html"]
     )
-    gone = [Change("cyd", "rope", one, n, "", "It is gone.") for one, n in (("a", 3), ("b", 0))]
-    gone += [Change("dan", "rope", "a", "", 3, "It is new."), Change("dan", "rope", "b", 2, 0, "!")]
+    gone = [Change("cyd", "rope", one, 3, "", "It is gone.") for one in ("a", "b")]
     said["compared"] = last_words([BOB], changes=[lost, *gone], is_comparable=True)
     said["nothing to compare with"] = last_words([BOB], changes=[])
     golden("last words of a run", {title: text.replace("\\", "/") for title, text in said.items()})

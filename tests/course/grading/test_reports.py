@@ -21,7 +21,6 @@ from course.grading.judge.unit import GradedResult
 from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
 from course.grading.published import Published
 from course.grading.reports import write_questions, write_reports
-from course.grading.reports.changes import Change
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
@@ -197,8 +196,8 @@ def feedback(*own, notes=()) -> Page:
     return Page(feedback_page(grades(*own, notes={own[0].student: notes}).students[0]))
 
 
-def overview(*all_of_them, about_class=(), changes=None, **known) -> Page:
-    return Page(overview_page(grades(*all_of_them, **known), (), about_class, changes))
+def overview(*all_of_them, **known) -> Page:
+    return Page(overview_page(grades(*all_of_them, **known)))
 
 
 def gradescope(*own, notes=()) -> dict:
@@ -252,8 +251,7 @@ def test_the_words_of_the_overview(golden):
     of_class = grades(
         KNOWN_MISTAKE, result("bob", rotate_half=WRONG), not_tested("cy"), late=["bob"]
     )
-    changes = [Change("ann", "rope", "rotate_half", 0, 3, "Another module.")]
-    page = overview_page(of_class, (), (f"{RENAMED}.",), changes)
+    page = overview_page(of_class, (), (f"{RENAMED}.",))
     golden("overview page", {"a class": as_text(page), "nobody": as_text(overview_page(grades()))})
 
 
@@ -282,21 +280,6 @@ def test_the_most_frequent_misconception_comes_first_and_how_it_ended_tells_othe
     page = overview_page(grades(*own))
     assert "Zebulon" not in page
     golden("overview page", {"misconceptions": part_of(page, "misconceptions")})
-
-
-def test_changes_are_told_by_what_made_them(golden):
-    why = "The same module passes what refused it: test_sign."
-    gained = [Change(one, "rope", "rotate_half", 0, 3, why) for one in ("ann", "bob")]
-    gone = Change("cyd", "rope", "rotate_half", 3, "", why)
-    more = [replace(one, exercise="apply_rope") for one in (*gained, gone)]
-
-    def told(changes):
-        return part_of(overview_page(grades(result("ann")), (), (), changes), "changes")
-
-    said = {"gained": told(gained), "gone": told([gone]), "nobody gained": told([])}
-    said["two exercises"] = told([*gained, gone, *more])
-    golden("overview page", {f"changes: {title}": text for title, text in said.items()})
-    assert told(None) == ""
 
 
 # --- what a student is told -----------------------------------------------------------------
@@ -351,8 +334,7 @@ def test_names_of_files_are_safe_and_distinct():
 
 
 def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
-    gone = Change("nobody", "rope", "rotate_half", 3, "", "Nothing was handed in this time.")
-    write_reports(grades(*map(result, NAMES)), tmp_path / "out", changes=[gone])
+    write_reports(grades(*map(result, NAMES)), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     pages = {f"feedback/{path.name}" for path in (tmp_path / "out/feedback").iterdir()}
     assert len(pages) == len(NAMES)
@@ -366,8 +348,7 @@ def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
     own = [hostile(), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
     published = [Published(NASTY, "rope", ()), Published("bob", "rope", ("`rope_tables`",))]
     of_class = grades(*own, notes={NASTY: (NASTY,)})
-    change = Change(NASTY, "rope", "rotate_half", 0, 3, NASTY)
-    written = write_reports(of_class, tmp_path, published, [NASTY], [change])
+    written = write_reports(of_class, tmp_path, published, [NASTY])
     assert all(path.exists() for path in written)
     for path in tmp_path.rglob("*.*"):
         assert not set("\x00\x1b") & set(path.read_text(encoding="utf-8"))
