@@ -2,10 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
-from course.core.syllabus import Exercise, Lesson, Status
+from course.core.syllabus import Lesson, Status
 from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
 from course.grading.reports.misconceptions import misconceptions
@@ -13,8 +12,6 @@ from course.grading.reports.page import render
 from course.grading.reports.to_do import for_instructor, for_students
 from course.testing.messages.wording import STATUS_WORDS
 
-N_BINS = 10
-"""Bars of a histogram, each a tenth of the points."""
 _SHOWN = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
 """The statuses of exercises that can come of grading."""
 
@@ -34,7 +31,7 @@ def overview_page(
         "overview.html",
         "overview.js",
         **_totals(grades),
-        distributions=[_distribution(lesson, grades) for lesson in grades.lessons],
+        lessons=[_lesson(one, grades) for one in grades.lessons],
         statuses=[(one, STATUS_WORDS[one]) for one in _SHOWN],
         made=f"{grades.now:%Y-%m-%d %H:%M}",
         misconceptions=misconceptions(grades),
@@ -55,54 +52,20 @@ def _totals(grades: Grades) -> dict[str, object]:
     }
 
 
-# --- lessons ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """The way a lesson ended in the class.
-
-    Attributes:
-        n: how many students it counts for.
-        median: of the points; None if it counts for nobody.
-        bins: how many students have so many tenths of the points.
-        outcomes: for each exercise, how many students by status.
-    """
-
-    lesson: Lesson
-    n: int
-    median: float | None
-    bins: tuple[int, ...]
-    outcomes: tuple[tuple[Exercise, Counter[str]], ...]
-
-    @property
-    def in_words(self) -> str:
-        """Return the histogram as a sentence."""
-        tenths = [
-            f"{n} with {10 * tenth} to {10 * tenth + 10}%" for tenth, n in enumerate(self.bins) if n
-        ]
-        return f"Students by their share of {self.lesson.points} points: {', '.join(tenths)}."
-
-
-def _distribution(lesson: Lesson, grades: Grades) -> Distribution:
+def _lesson(lesson: Lesson, grades: Grades) -> dict[str, object]:
+    """Return how a lesson ended: of how many students, their median, exercises with outcomes."""
     own = [one for student in grades.students for one in student.lessons if one.lesson == lesson]
-    counted = [one for one in own if one.counts]
-    points = [one.points for one in counted]
-    shares = Counter(min(int(N_BINS * one.points / one.worth), N_BINS - 1) for one in counted)
+    points = [one.points for one in own if one.counts]
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     for grade in own:
         for one in grade.result.exercises:
             outcomes[one.name][one.status] += 1
-    return Distribution(
-        lesson=lesson,
-        n=len(counted),
-        median=median(points) if points else None,
-        bins=tuple(shares[tenth] for tenth in range(N_BINS)),
-        outcomes=tuple((one, outcomes[one.name]) for one in lesson.exercises),
-    )
-
-
-# --- students ---------------------------------------------------------------------------------
+    return {
+        "lesson": lesson,
+        "n": len(points),
+        "median": median(points) if points else None,
+        "outcomes": [(one, outcomes[one.name]) for one in lesson.exercises],
+    }
 
 
 def _cells(student: StudentGrade, lessons: Sequence[Lesson]) -> list[tuple[str, str]]:
