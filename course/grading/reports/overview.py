@@ -9,7 +9,7 @@ from course.grading.grades import Grades, LessonStatus, StudentGrade
 from course.grading.published import Published
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
-from course.grading.reports.to_do import for_instructor, for_students
+from course.grading.reports.to_do import tasks_of
 from course.testing.messages.wording import STATUS_WORDS
 
 _SHOWN = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
@@ -35,10 +35,7 @@ def overview_page(
         statuses=[(one, STATUS_WORDS[one]) for one in _SHOWN],
         made=f"{grades.now:%Y-%m-%d %H:%M}",
         misconceptions=misconceptions(grades),
-        tasks={
-            "You": for_instructor(grades, about_class, published),
-            "Students": for_students(grades),
-        },
+        tasks=tasks_of(grades, about_class, published),
         rows=[(one, _cells(one, grades.lessons)) for one in grades.students],
     )
 
