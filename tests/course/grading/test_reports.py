@@ -233,7 +233,6 @@ def test_the_words_of_a_students_page(golden):
         "to do": [result(rotate_half=TO_DO, ntk_base=TO_DO)],
         "cannot be loaded": [not_tested(trouble=f"{BROKEN}\n  exercises/rope.py:3: x")],
         "one not handed in": [missing, result()],
-        "the same message twice": [result(rotate_half=WRONG, ntk_base=WRONG)],
     }
     of_all = {title: grades(*results, notes={"ann": (RENAMED,)}) for title, results in own.items()}
     too_large = not_tested(trouble="rope.py was not handed in.")
