@@ -1,4 +1,4 @@
-"""Find the answers that the course itself publishes: the reference, or its other style.
+"""Find the answers that the course itself publishes: those of the reference.
 
 A finding is something to look at, never a verdict: two people can find the same right answer.
 
@@ -9,7 +9,6 @@ Modules may be hostile, or not Python at all. They are cut into tokens by a regu
 takes linear time, and nothing is parsed or run.
 """
 
-import ast
 import keyword
 import re
 from collections.abc import Iterator, Mapping
@@ -24,8 +23,6 @@ were the reference's, and 29 of 77 shorter ones."""
 MAX_CHARACTERS = 100_000
 """Of a module that are read; those of the lessons have fewer than 40,000."""
 
-_CHECK = re.compile(r"^ *_\w+\(.*\)$", re.MULTILINE)
-"""A helper of the catalogue that checks the arguments, as the stub does in its own words."""
 _TOKEN = re.compile(
     r"#.*|[A-Za-z]{1,2}(?=['\"])"
     r"|(?P<kept>(?<=\.)(?<!self\.)[^\W\d]\w*|\d[\w.]*|[^\s(),;\\'\"\w])"  # .chunk, 0.02, =
@@ -40,8 +37,8 @@ class Published:
 
     Attributes:
         lesson: the stem of the lesson.
-        answers: the exercises, each in a few words; empty if the module has all of the
-            reference's answers, word for word.
+        answers: the exercises; empty if the module has all of the reference's answers, word for
+            word.
     """
 
     student: str
@@ -61,35 +58,21 @@ def find_published(stem: str, modules: Mapping[str, bytes]) -> Iterator[Publishe
         stem: the stem of the lesson.
         modules: the source of the module, by student.
     """
-    answers, verbatim = {}, []
-    for exercise in find_lesson(stem).exercises:
-        verbatim += showing.answers(exercise)
-        answers[f"`{exercise.name}`"] = showing.answers(exercise)
-        if other := showing.another_style(exercise):
-            answers[f"`{exercise.name}`, the other style"] = _bodies(other[1])
-    parts_of = {name: [*map(_tokens, texts)] for name, texts in answers.items()}
+    answers = {f"`{one.name}`": showing.answers(one) for one in find_lesson(stem).exercises}
+    tokens_of = {name: [*map(_tokens, parts)] for name, parts in answers.items()}
     long_ones = {
         name: parts
-        for name, parts in parts_of.items()
+        for name, parts in tokens_of.items()
         if sum(len(part.split()) for part in parts) >= MIN_TOKENS
     }
     for student, module in modules.items():
         text = module.decode("utf-8", "replace").replace("\r\n", "\n")
         tokens = _tokens(text[:MAX_CHARACTERS])
         found = [name for name, parts in long_ones.items() if all(one in tokens for one in parts)]
-        if all(part in text for part in verbatim):
+        if all(part in text for parts in answers.values() for part in parts):
             yield Published(student, stem, ())
         elif found:
             yield Published(student, stem, tuple(found))
-
-
-def _bodies(code: str) -> list[str]:
-    """Return the bodies, without checks, of what `course show --solution` prints as well."""
-    node, lines = ast.parse(code).body[-1], code.splitlines()
-    parts = node.body if isinstance(node, ast.ClassDef) else [node]
-    functions = [one for one in parts if isinstance(one, ast.FunctionDef)]
-    bodies = [lines[one.body[0].lineno - 1 : one.end_lineno] for one in functions]
-    return [_CHECK.sub("", "\n".join(body)) for body in bodies]
 
 
 def _tokens(text: str) -> str:
