@@ -5,8 +5,6 @@ const table = byId("matrix");
 if (table) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   const rows = [...body.rows].map(row => ({ row, cells: [...row.cells] }));
-  const controls = ["text", "lesson", "status"].map(byId).filter(one => one);
-  const value = id => byId(id)?.value ?? "";
   const ORDER = "mwtnqp"; // what needs help comes first
 
   const rank = cell => {
@@ -32,29 +30,22 @@ if (table) {
   });
 
   const filter = () => {
-    const text = value("text").toLocaleLowerCase();
-    const lesson = value("lesson"), status = value("status");
-    let stem = "-";
-    const shown = heads.map((head, column) => {
-      const points = head.dataset.lesson === "-";
-      if (points && column > 1) stem = heads[column + 1].dataset.lesson;
-      if (column < 2 || !lesson) return true;
-      return lesson === "-" ? points : stem === lesson;
-    });
-    let count = 0;
+    const text = byId("text").value.toLocaleLowerCase();
+    const lesson = byId("lesson").value, status = byId("status").value;
+    const shown = heads.map((head, column) => column < 2 || !lesson
+      || (lesson === "-" ? head.className === "lesson" : head.dataset.lesson === lesson));
+    const has = (cell, column) =>
+      cell.className === status && (shown[column] || lesson === "-");
     for (const { row, cells } of rows) {
-      const has = !status ||
-        cells.some((cell, column) => (shown[column] || lesson === "-") && cell.className === status);
-      row.hidden = !(has &&
-        cells[0].textContent.toLocaleLowerCase().includes(text));
-      count += !row.hidden;
+      row.hidden = !cells[0].textContent.toLocaleLowerCase().includes(text)
+        || (status !== "" && !cells.some(has));
       cells.forEach((cell, column) => { cell.hidden = !shown[column]; });
     }
     heads.forEach((head, column) => { head.hidden = !shown[column]; });
-    byId("count").textContent = `${count} of ${rows.length}`;
+    byId("count").textContent = `${rows.filter(one => !one.row.hidden).length} of ${rows.length}`;
   };
-  controls.forEach(one => one.addEventListener("input", filter));
+  byId("filter").addEventListener("input", filter);
   byId("filter").addEventListener("submit", event => event.preventDefault());
   byId("filter").hidden = false;
-  byId("count").textContent = `${rows.length} of ${rows.length}`;
+  filter();
 }

@@ -566,6 +566,8 @@ def test_the_table_sorts_and_filters_by_keyboard(chromium, tmp_path):
     assert shown() == ["cy"]
     page.select_option("#lesson", "-")
     assert page.locator("#matrix thead th:visible").count() == 3
+    page.select_option("#lesson", "rope")
+    assert page.locator("#matrix thead th:visible").count() == 3 + len(WORTH)
     assert not said
     page.close()
 
