@@ -5,13 +5,13 @@ They can be shown to the class: no word of an example comes from a student.
 
 import builtins
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from course.core.syllabus import Exercise, Lesson
-from course.grading.grades import Grades, StudentGrade
-from course.grading.judge.unit import GradedResult
+from course.grading.grades import Grades, LessonGrade, StudentGrade
 from course.testing.messages.message import message_about
 from course.testing.result import ExerciseResult
 
@@ -21,6 +21,8 @@ MAX_LENGTH = 600
 """The characters of an example."""
 _LINES = re.compile(r"^(?:called|got|want) .*(?:\n +.*)*", re.MULTILINE)
 _WORD = re.compile(r"\b[^\W\d]\w*")
+_Seen = tuple[StudentGrade, LessonGrade, ExerciseResult]
+"""An exercise of a student that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -46,38 +48,33 @@ class Misconception:
 
 def misconceptions(grades: Grades) -> list[Misconception]:
     """Return all, the most frequent first: by known mistake, else by the test that fails."""
-    found: dict[tuple, list[tuple[StudentGrade, GradedResult, ExerciseResult]]] = {}
-    lessons = {}
+    found: dict[tuple, list[_Seen]] = defaultdict(list)
     for student in grades.students:
         for grade in student.lessons:
             for one in grade.result.exercises:
                 if one.first_wrong:
-                    test, kind = one.first_wrong.name.partition("[")[0], _kind(one)
-                    key = grade.lesson.stem, one.name, one.says or (test, kind)
-                    found.setdefault(key, []).append((student, grade.result, one))
-                    lessons[grade.lesson.stem] = grade.lesson
-    known = [
-        _misconception(lessons[stem], name, own)
-        for (stem, name, *_), own in found.items()
-        if name in {one.name for one in lessons[stem].exercises}
-    ]
-    return sorted(known, key=lambda one: (-len(one.students), one.lesson.number))
+                    test = one.first_wrong.name.partition("[")[0]
+                    mistake = one.says or (test, _kind(one))
+                    found[grade.lesson, one.name, mistake].append((student, grade, one))
+    return sorted(
+        map(_misconception, found.values()),
+        key=lambda one: (-len(one.students), one.lesson.number),
+    )
 
 
-def _misconception(
-    lesson: Lesson, exercise: str, own: Sequence[tuple[StudentGrade, GradedResult, ExerciseResult]]
-) -> Misconception:
-    messages = [message_about(result, one) for _, result, one in own[:MAX_EXAMPLES]]
-    examples = list(filter(None, (_example(one.details, lesson) for one in messages)))
+def _misconception(own: Sequence[_Seen]) -> Misconception:
+    _, grade, first = own[0]
+    messages = [message_about(grade.result, one) for _, grade, one in own[:MAX_EXAMPLES]]
+    examples = [_example(one.details, grade.lesson) for one in messages]
     return Misconception(
-        lesson=lesson,
-        exercise=lesson.exercise(exercise),
+        lesson=grade.lesson,
+        exercise=grade.lesson.exercise(first.name),
         students=tuple(student for student, _, _ in own),
-        says=own[0][2].says,
-        look=own[0][2].look,
+        says=first.says,
+        look=first.look,
         test=messages[0].test,
-        kind=_kind(own[0][2]),
-        example=min(examples, key=len, default=""),
+        kind=_kind(first),
+        example=min(filter(None, examples), key=len, default=""),
     )
 
 

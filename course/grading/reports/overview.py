@@ -27,10 +27,13 @@ def overview_page(
         published: the modules that have published answers.
         about_class: notes on what no student in particular handed in.
     """
+    totals = [one.points for one in grades.students if one.worth]
     return render(
         "overview.html",
         "overview.js",
-        **_totals(grades),
+        n_students=len(grades.students),
+        median=median(totals) if totals else None,
+        worth=max((one.worth for one in grades.students), default=0),
         lessons=[_lesson(one, grades) for one in grades.lessons],
         statuses=[(one, STATUS_WORDS[one]) for one in _SHOWN],
         made=f"{grades.now:%Y-%m-%d %H:%M}",
@@ -38,15 +41,6 @@ def overview_page(
         tasks=tasks_of(grades, about_class, published),
         rows=[(one, _cells(one, grades.lessons)) for one in grades.students],
     )
-
-
-def _totals(grades: Grades) -> dict[str, object]:
-    totals = [one.points for one in grades.students if one.worth]
-    return {
-        "n_students": len(grades.students),
-        "median": median(totals) if totals else None,
-        "worth": max((one.worth for one in grades.students), default=0),
-    }
 
 
 def _lesson(lesson: Lesson, grades: Grades) -> dict[str, object]:
