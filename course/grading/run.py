@@ -19,7 +19,7 @@ from course.grading.lms.export import Export, columns_named, filled_in, find_peo
 from course.grading.lms.moodle import moodle_numbers, read_moodle
 from course.grading.lms.table import ExportError, Table
 from course.grading.published import find_published
-from course.grading.reports import pages_of_others, write_questions, write_reports
+from course.grading.reports import write_questions, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
 from course.grading.submissions import CLONES, Submission
@@ -61,7 +61,6 @@ class GradingOutcome:
         notes: sentences about the class as a whole.
         changes: against the earlier run; None if none was compared.
         is_comparable: whether the earlier run has results that this version can read.
-        left_behind: pages of students who are not in this class.
     """
 
     grades: Grades
@@ -69,7 +68,6 @@ class GradingOutcome:
     written: Sequence[Path]
     changes: Sequence[Change] | None
     is_comparable: bool
-    left_behind: Sequence[Path]
 
     @property
     def is_whole(self) -> bool:
@@ -150,8 +148,7 @@ def grade_class(
             write_bytes_atomically(_export_path(request), data)
             written.append(_export_path(request))
             notes += about_export
-    others = pages_of_others(grades, request.out)
-    return GradingOutcome(grades, notes, written, found, bool(before), others)
+    return GradingOutcome(grades, notes, written, found, bool(before))
 
 
 def _real(path: Path) -> Path:

@@ -34,9 +34,6 @@ def summary(outcome: GradingOutcome, request: Request) -> Iterator[str]:
         yield f"students without a module: {first_few(empty)}; their pages say why"
     yield from outcome.notes
     yield from (f"  {path}" for path in outcome.written)
-    if outcome.left_behind:
-        pages, one = counted(len(outcome.left_behind), "older page"), outcome.left_behind[0]
-        yield f"kept {pages} of students who are not in this run, such as {one}."
     if outcome.changes is not None:
         if not outcome.is_comparable:
             yield f"{request.compare} has no results that this version of the grader can read."

@@ -65,12 +65,3 @@ def write_questions(asked: Iterable[GradedResult], out: Path) -> Path:
         page = render("questions.html", student=student, results=list(results))
         write_atomically(folder / f"{file_stem(student)}.html", page)
     return folder
-
-
-def pages_of_others(grades: Grades, out: Path) -> list[Path]:
-    """Return the pages of students who are not in the class: they left, or are of another one.
-
-    They stay, for nobody else may have a copy.
-    """
-    own = {out / feedback_path(one.student) for one in grades.students}
-    return sorted(path for path in (out / FEEDBACK).glob("*.html") if path not in own)
