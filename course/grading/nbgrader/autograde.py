@@ -5,9 +5,9 @@ saved and, last, the notebook is written. So whoever is interrupted runs the com
 submission counts as graded only if it is.
 """
 
+import fnmatch
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import nbformat
@@ -30,6 +30,7 @@ from course.grading.nbgrader.notebook import (
     name_of,
 )
 from course.grading.nbgrader.submissions import TIME, HandedIn, lesson_of, read_handed_in, submitted
+from course.testing.messages.wording import counted
 
 
 class Autograde(converters.Autograde):
@@ -77,11 +78,9 @@ class Autograde(converters.Autograde):
                     yield Unit(student, lesson.stem, None, unread=f"It cannot be read: {why}.")
 
         store = Store(Path(self.coursedir.root) / "graded")
+        jobs = min(os.cpu_count() or 1, len(folders))
         with store.locked():
-            settings, jobs = (
-                GradingSettings(store.seed(None)),
-                min(os.cpu_count() or 1, len(folders)),
-            )
+            settings = GradingSettings(store.seed(None))
             for result, _ in grade_all(units(), settings, jobs, self.force):
                 student = result.student
                 why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])
@@ -127,10 +126,9 @@ class Autograde(converters.Autograde):
         """Return the folders that were handed in, by student, and who is left out, in sentences."""
         wanted, assignment = self.coursedir.student_id, self.coursedir.assignment_id
         without = self.coursedir.student_id_exclude.split(",")
-        folders, left_out = submitted(self.coursedir, assignment)
-        for student in list(folders):
-            if student in without or not fnmatchcase(student, wanted):
-                del folders[student]
+        found, left_out = submitted(self.coursedir, assignment)
+        named = fnmatch.filter(found, wanted)
+        folders = {student: found[student] for student in named if student not in without}
         for sentence in left_out:
             self.log.error("%s", sentence)
         if not folders:
@@ -157,16 +155,15 @@ class Autograde(converters.Autograde):
             if answer == NOT_FOUND
         ]
         if n_own := count_own_words(handed_in.cells, [*released.cells, *given_out]):
-            cells = "1 cell of words" if n_own == 1 else f"{n_own} cells of words"
-            remarks.append(f"The student added or changed {cells}: look in submitted/.")
+            cells = counted(n_own, "cell")
+            remarks.append(f"The student added or changed {cells} of words: look in submitted/.")
         for remark in remarks:
             self.log.warning("%s: %s", student, remark)
         module = (handed_in.module or b"").decode("utf-8", errors="replace")
         notebook = judged_notebook(released, answers, result, remarks, module)
         files = handed_in.texts | {f"{assignment}.ipynb": nbformat.writes(notebook) + "\n"}
-        done = Path(
-            self.coursedir.format_path(self.coursedir.autograded_directory, student, assignment)
-        )
+        place = self.coursedir.autograded_directory
+        done = Path(self.coursedir.format_path(place, student, assignment))
         if not self.force and _holds(done, files):
             return
         if done.exists():
