@@ -195,19 +195,19 @@ class _Progress:
     """A bar on a terminal, else a line from time to time."""
 
     def __init__(self) -> None:
-        self._bar, self._label, self._shown_at = None, "", time.monotonic()
+        self._bars: dict[str, Any] = {}
+        self._shown_at = time.monotonic()
 
     def __call__(self, label: str, n_done: int, total: int) -> None:
         """Show how many are done; another label begins another bar."""
         if sys.stderr.isatty():
-            if label != self._label:
-                self._label = label
-                self._bar = click.progressbar(
-                    length=total, label=label, show_pos=True, file=sys.stderr
-                )
-            advance(self._bar, n_done - self._bar.pos)
+            if label not in self._bars:
+                how = {"length": total, "label": label, "show_pos": True, "file": sys.stderr}
+                self._bars[label] = click.progressbar(**how)
+            bar = self._bars[label]
+            advance(bar, n_done - bar.pos)
             if n_done == total:
-                self._bar.render_finish()
+                bar.render_finish()
         elif time.monotonic() - self._shown_at > SECONDS_BETWEEN_LINES:
             self._shown_at = time.monotonic()
             click.echo(f"{label}: {n_done} of {total}", err=True)

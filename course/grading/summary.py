@@ -49,13 +49,9 @@ def about_not_graded(outcome: GradingOutcome) -> Iterator[str]:
         student.student: [one for one in student.lessons if not one.counts]
         for student in outcome.grades.students
     }
-    names = [
-        f"{name}'s {', '.join(one.lesson.stem for one in own)}"
-        for name, own in failed.items()
-        if own
-    ]
-    if names:
-        told = first_few(names, "; ")
+    stems = {name: ", ".join(one.lesson.stem for one in own) for name, own in failed.items() if own}
+    if stems:
+        told = first_few([f"{name}'s {own}" for name, own in stems.items()], "; ")
         yield f"Not graded, so not in the totals: {told}. Their pages say why."
     troubles = dict.fromkeys(one.result.trouble for own in failed.values() for one in own)
     yield from (f"  {why}" for why in list(troubles)[:5])
