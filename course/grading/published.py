@@ -12,7 +12,6 @@ takes linear time, and nothing is parsed or run.
 import keyword
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from course.core.syllabus import find_lesson
 from course.publishing import showing
@@ -31,28 +30,8 @@ _TOKEN = re.compile(
 """Comments and what formatters change are left out: quotes, round brackets, commas, line ends."""
 
 
-@dataclass(frozen=True)
-class Published:
-    """Published answers in a student's module.
-
-    Attributes:
-        lesson: the stem of the lesson.
-        answers: the exercises; empty if the module has all of the reference's answers, word for
-            word.
-    """
-
-    student: str
-    lesson: str
-    answers: tuple[str, ...]
-
-    def __str__(self) -> str:
-        if not self.answers:
-            return f"`{self.lesson}.py` contains every answer of the reference, word for word"
-        return f"`{self.lesson}.py` has published answers: {', '.join(self.answers)}"
-
-
-def find_published(stem: str, modules: Mapping[str, bytes]) -> Iterator[Published]:
-    """Yield the published answers of a lesson in each student's module, if it has any.
+def find_published(stem: str, modules: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield each student whose module has published answers of a lesson, and a sentence on them.
 
     Args:
         stem: the stem of the lesson.
@@ -70,9 +49,9 @@ def find_published(stem: str, modules: Mapping[str, bytes]) -> Iterator[Publishe
         tokens = _tokens(text[:MAX_CHARACTERS])
         found = [name for name, parts in long_ones.items() if all(one in tokens for one in parts)]
         if all(part in text for parts in answers.values() for part in parts):
-            yield Published(student, stem, ())
+            yield student, f"`{stem}.py` contains every answer of the reference, word for word"
         elif found:
-            yield Published(student, stem, tuple(found))
+            yield student, f"`{stem}.py` has published answers: {', '.join(found)}"
 
 
 def _tokens(text: str) -> str:

@@ -17,7 +17,6 @@ from course.core.files import write_atomically
 from course.grading.grades import Grades
 from course.grading.judge.unit import GradedResult
 from course.grading.names import FEEDBACK, feedback_path, file_stem
-from course.grading.published import Published
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
 from course.grading.reports.overview import overview_page
@@ -28,7 +27,7 @@ from course.grading.reports.tables import grades_csv
 def write_reports(
     grades: Grades,
     out: Path,
-    published: Sequence[Published] = (),
+    published: Sequence[tuple[str, str]] = (),
     about_class: Sequence[str] = (),
 ) -> list[Path]:
     """Write all reports. Each file is replaced in one step; others in the folder stay.
@@ -36,7 +35,7 @@ def write_reports(
     Args:
         grades: of the whole class.
         out: the folder; it is made if there is none.
-        published: the modules that have published answers.
+        published: students whose modules have published answers, each with a sentence.
         about_class: notes on what no student in particular handed in.
 
     Returns:

@@ -6,7 +6,6 @@ from statistics import median
 
 from course.core.syllabus import Lesson, Status
 from course.grading.grades import Grades, LessonStatus, StudentGrade
-from course.grading.published import Published
 from course.grading.reports.misconceptions import misconceptions
 from course.grading.reports.page import render
 from course.grading.reports.to_do import tasks_of
@@ -18,13 +17,13 @@ _SHOWN = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN)
 
 def overview_page(
     grades: Grades,
-    published: Sequence[Published] = (),
+    published: Sequence[tuple[str, str]] = (),
     about_class: Sequence[str] = (),
 ) -> str:
     """Return the page for the instructor, as HTML: one file, even for a large class.
 
     Args:
-        published: the modules that have published answers.
+        published: students whose modules have published answers, each with a sentence.
         about_class: notes on what no student in particular handed in.
     """
     totals = [one.points for one in grades.students if one.worth]

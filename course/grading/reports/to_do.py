@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from course.grading.grades import Grades, LessonStatus, StudentGrade
-from course.grading.published import Published
 from course.testing.messages.wording import counted
 
 MAX_SENTENCE = 300
@@ -27,13 +26,13 @@ class Task:
 
 
 def tasks_of(
-    grades: Grades, about_class: Sequence[str], published: Sequence[Published]
+    grades: Grades, about_class: Sequence[str], published: Sequence[tuple[str, str]]
 ) -> dict[str, list[Task]]:
     """Return what the instructor has to act on, and what students have to.
 
     Args:
         about_class: notes on what no student in particular handed in.
-        published: the modules that have published answers.
+        published: students whose modules have published answers, each with a sentence.
     """
     found: dict[str, list[tuple[str, StudentGrade | None]]] = defaultdict(list)
     found["unclear"] = [(note, None) for note in about_class]
@@ -48,7 +47,7 @@ def tasks_of(
         for note in student.notes:
             found["odd" if note in student.own_notes else "unclear"].append((note, student))
     students = {one.student: one for one in grades.students}
-    found["published"] = [(str(one), students.get(one.student)) for one in published]
+    found["published"] = [(sentence, students.get(student)) for student, sentence in published]
     return {
         who: [
             Task(f"{counted(len(found[key]), noun)} {rest}", advice, _by_sentence(found[key]))
