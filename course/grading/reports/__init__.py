@@ -1,10 +1,4 @@
-"""Reports of grading: tables of points, a page for each student, pages about the class.
-
-    index.html               the class: what to talk about, who must act, all students
-    feedback/NAME.html       a page for each student
-    questions/NAME.html      with --questions: what to ask a student about the code
-    gradescope/NAME.json     the same for Gradescope, to be copied to its results/results.json
-    grades.csv               a row for each student, a column for each lesson and exercise
+"""Reports of grading: the table of points, a page for each student, the page about the class.
 
 All that a student wrote, the name first of all, is taken for hostile wherever it is shown.
 """
@@ -44,17 +38,13 @@ def write_reports(
     Raises:
         OSError: a file cannot be written.
     """
-    feedback, gradescope = out / FEEDBACK, out / "gradescope"
-    of_class = {
-        out / "index.html": overview_page(grades, published, about_class),
-        out / "grades.csv": grades_csv(grades),
-    }
+    overview, table, gradescope = out / "index.html", out / "grades.csv", out / "gradescope"
     for one in grades.students:
         write_atomically(out / feedback_path(one.student), feedback_page(one))
         write_atomically(gradescope / f"{file_stem(one.student)}.json", gradescope_results(one))
-    for path, text in of_class.items():
-        write_atomically(path, text)
-    return [*of_class, feedback, gradescope]
+    write_atomically(overview, overview_page(grades, published, about_class))
+    write_atomically(table, grades_csv(grades))
+    return [overview, table, out / FEEDBACK, gradescope]
 
 
 def write_questions(asked: Iterable[GradedResult], out: Path) -> Path:

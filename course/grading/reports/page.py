@@ -31,12 +31,8 @@ def render(template: str, script: str = "", **facts: Any) -> str:
     policy = f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
     if own:
         policy += f"; script-src {_hash(own)}"
-    of_page = {
-        "policy": policy,
-        "style": markupsafe.Markup(style),
-        "script": markupsafe.Markup(own),
-    }
-    return _templates().get_template(template).render({**of_page, **facts})
+    safe = {"style": markupsafe.Markup(style), "script": markupsafe.Markup(own)}
+    return _templates().get_template(template).render(policy=policy, **safe, **facts)
 
 
 @cache
