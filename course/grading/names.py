@@ -123,14 +123,15 @@ def file_stem(student: str) -> str:
     """Return the name, without an ending, of the files about a student.
 
     It depends only on the student, and no two students share one, not even where capitals do not
-    count. What is not a plain name gets a hash, all of it, because parts can be forged.
+    count. What is not a plain name gets 80 bits of a hash: enough that nobody finds another name
+    with the same ones, and so takes the place of another student's page.
 
-    >>> file_stem("jane_doe-2"), file_stem("Jane Doe")[:16]
-    ('jane_doe-2', 'jane-doe~01332c8')
+    >>> file_stem("jane_doe-2"), file_stem("Jane Doe")
+    ('jane_doe-2', 'jane-doe~01332c876518a793b7c1')
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", errors="ignore").decode()
     plain = re.sub(r"[^a-z0-9_]+", "-", letters.lower())[:40].strip("-")
     if plain == student and plain and not _RESERVED.fullmatch(plain):
         return plain
     digest = hashlib.sha256(student.encode("utf-8", errors="surrogatepass")).hexdigest()
-    return f"{plain or 'student'}~{digest}"
+    return f"{plain or 'student'}~{digest[:20]}"
