@@ -257,6 +257,8 @@ def _trouble_with_syntax(error: SyntaxError, shown: str) -> str:
     line = error.lineno
     where = f", line {line}\n  {shown}:{line}{f': {text}' if text else ''}" if line else ""
     why = _why_no_python(text) or f"is not valid Python: {error.msg}"
+    if re.search("invalid character '[“”‘’]'", error.msg):  # pasted from a PDF or from Word
+        why = "has typographic quotes, which must be straight (\" or ')"
     return f"{why}{where}"
 
 

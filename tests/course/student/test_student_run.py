@@ -349,6 +349,7 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
     "magic": (f"%matplotlib inline\n{SOLUTION}", "a notebook's command"),
     "shell": (f"!pip install einops\n{SOLUTION}", "a notebook's command"),
     "fence": (f"```python\n{SOLUTION}\n```\n", "three backticks"),
+    "typographic quotes": (f"KIND = “rope”\n{SOLUTION}", "must be straight"),
     "notebook": ('{"cells": [{"cell_type": "code"}], "nbformat": 4}', "out of its cells"),
     "zip": (b"PK\3\4\x14\0\0\0", "a zip: unpack it"),
     "gzip": (b"\x1f\x8b\x08\0rope", "a gzip archive"),
