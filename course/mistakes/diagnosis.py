@@ -608,6 +608,30 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
     return evidence
 
 
+_SPEAKS_FOR_BOTH = {
+    (_PASSES, _DIFFERS): -3.0,
+    (_PASSES, _LIKE): -1.5,
+    (_PASSES, _AGREES): 2.5,
+    (_DIFFERS, _DIFFERS): -2.0,
+    (_DIFFERS, _LIKE): -0.5,
+    (_DIFFERS, _AGREES): 1.5,
+    (_LIKE, _LIKE): 0.0,
+    (_LIKE, _AGREES): 1.0,
+    (_AGREES, _AGREES): -1.0,
+}
+"""What one test says for two mistakes at once, by what it says for each alone: log odds.
+
+Fitted by logistic regression to 358 pairs, drawn from the mistakes of 33 exercises and made at
+once; the right pair then comes 7th of about a thousand, in the median.
+"""
+_FOR_AGREEING = 2.5
+"""What it adds if a mistake alone explains some test,"""
+_FOR_NOT_ITS_OWN = 2.0
+"""what it takes away if it is of an exercise that is called, twice that if of a family,"""
+_FOR_LIKENESS = 3.0
+"""and what it adds if one looks like what the student wrote: by judgment."""
+
+
 def _pairs(
     evidence: Mapping[KnownMistake, Sequence[int]],
     alike: Mapping[KnownMistake, float],
@@ -623,28 +647,24 @@ def _pairs(
         alike: how much each looks like what the student wrote.
     """
     agreeing = {one for one, found in evidence.items() if _AGREES in found}
-    order = {}
+    odds = {}
     for one, other in itertools.combinations(evidence, 2):
-        n_families = sum(
-            half.mistake.family not in ("", in_called.__name__) for half in (one, other)
-        )
+        families = [half.mistake.family for half in (one, other) if half.mistake.family]
+        n_families = len(families) - families.count(in_called.__name__)
         if one.mistake.says == other.mistake.says or (
             n_families == 2 and not agreeing.issuperset((one, other))
         ):
             continue
-        of_tests = list(zip(evidence[one], evidence[other], strict=True))
-        best = list(map(max, of_tests))
-        if min(best) >= (_LIKE if n_families else _DIFFERS):
-            # best is where one of the two fails a test just as the student and the other passes it;
-            # where one passes a test, the other alone should decide how it ends
-            n_disturbed = sum(
-                _AGREES in both and min(both) in (_DIFFERS, _LIKE) for both in of_tests
+        of_each = zip(evidence[one], evidence[other], strict=True)
+        of_tests = [tuple(sorted(both)) for both in of_each]
+        if min(better for _, better in of_tests) >= (_LIKE if n_families else _DIFFERS):
+            odds[one, other] = (
+                sum(map(_SPEAKS_FOR_BOTH.get, of_tests))
+                + _FOR_AGREEING * len(agreeing & {one, other})
+                - _FOR_NOT_ITS_OWN * (len(families) + n_families)
+                + _FOR_LIKENESS * (alike[one] + alike[other])
             )
-            n_odd = sum(_PASSES in both and _AGREES not in both for both in of_tests)
-            n_not_own = sum(bool(half.mistake.family) for half in (one, other))
-            against = n_disturbed + n_odd + n_families + n_not_own - best.count(_AGREES)
-            order[one, other] = against - 2 * (alike[one] + alike[other]), -sum(best)
-    pairs = sorted(order, key=order.get)
+    pairs = sorted(odds, key=lambda pair: -odds[pair])
     return itertools.takewhile(lambda _: in_time(), pairs)
 
 

@@ -157,7 +157,7 @@ def _changed(text: str, start: int, end: int, new: str) -> list[Span]:
     (of_old, words), (of_new, new_words) = _words_and_ends(old), _words_and_ends(new)
     if old[of_old[-1] :] != new[of_new[-1] :]:
         return [(start, end, new)]
-    if len(words) == len(new_words):  # `b - a` is `a - b` with two words changed, not with two moved
+    if len(words) == len(new_words):  # `b - a` from `a - b`: two words change, and none moves
         changes = [(at, at + 1, at, at + 1) for at in range(len(words))]
     else:
         matcher = difflib.SequenceMatcher(None, words, new_words, autojunk=False)
