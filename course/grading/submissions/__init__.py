@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import OWNER_UNCLEAR, exact_name, first_few, is_deceptive, shown
+from course.grading.names import OWNER_UNCLEAR, exact_name, is_deceptive, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import (
     MAX_NOTEBOOK_BYTES,
@@ -42,7 +42,6 @@ from course.grading.submissions.choice import (
     without_the_course,
 )
 from course.grading.submissions.file_names import (
-    is_loose_module,
     is_module,
     is_unnamed,
     looks_like,
@@ -125,31 +124,22 @@ class SubmittedClass:
 
     Attributes:
         students: who handed something in, by name.
-        loose_modules: the modules next to the students' folders; no name says who wrote them.
         prefix: what the names of all folders begin with, which is no part of the students'.
     """
 
     students: list[Student]
-    loose_modules: list[str]
     prefix: str
     _source: Folder | Archive
 
     @property
     def notes(self) -> list[str]:
         """Return what there is to say about the class as a whole, in sentences."""
-        notes = []
-        if self.loose_modules:
-            notes.append(
-                "Not graded, because nothing says whose work it is: "
-                f"{first_few(self.loose_modules)}. Put each module into a folder with its "
-                "student's name."
-            )
-        if self.prefix:
-            notes.append(
-                f"{CLONES} called {shown(self.prefix)}…, as GitHub Classroom makes them: what "
-                "follows is taken for the student's name."
-            )
-        return notes
+        if not self.prefix:
+            return []
+        return [
+            f"{CLONES} called {shown(self.prefix)}…, as GitHub Classroom makes them: what "
+            "follows is taken for the student's name."
+        ]
 
     def read(self, student: Student, notebook: str = "") -> Submission:
         """Return what a student handed in.
@@ -206,8 +196,7 @@ def open_class(path: str | Path, numbers: Collection[str] = ()) -> Iterator[Subm
         students = students_of(names, prefix, numbers)
         if not students:
             raise SubmissionsError(f"{shown(path)} has no submissions in it")
-        loose = [shown(name) for name, kind in names.items() if is_loose_module(name, kind)]
-        yield SubmittedClass(students, loose, prefix, source)
+        yield SubmittedClass(students, prefix, source)
 
 
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:

@@ -102,10 +102,10 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
         file for file in others if original_name(name_of(file.path)).endswith((".py", ".txt"))
     ]
     if others and all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
-        work = [file for file in others[:MAX_COMPARED] if _defines(file, stem)] or work or others
+        work = [file for file in others[:MAX_COMPARED] if defines(file, stem)] or work or others
     if 1 < len(work) <= MAX_COMPARED:
         work = [file for file in work if not _is_same(file, stub_of(stem))] or work
-        work = [file for file in work if _defines(file, stem)] or work
+        work = [file for file in work if defines(file, stem)] or work
     if len(work) <= 1:  # as nearly always
         return next(iter(work), None)
     best = max(reversed(work), key=rank)
@@ -276,7 +276,7 @@ def _why_it_counts(stem: str, chosen: File, other: File) -> str:
     return "is newer" if _is_newer(chosen, other) else "counts, and it isn't known which is newer"
 
 
-def _defines(file: File, stem: str) -> bool:
+def defines(file: File, stem: str) -> bool:
     """Tell whether a file defines any exercise of a lesson, or could not be read."""
     names = "|".join(one.name for one in find_lesson(stem).exercises)
     try:

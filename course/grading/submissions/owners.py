@@ -1,18 +1,18 @@
 """The students of a class, their names, and where their work is."""
 
 import hashlib
-import os
+import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from course.grading.names import exact_name, first_few, safe_name, shown
 from course.grading.submissions.archives import is_archive, without_ending
+from course.grading.submissions.choice import defines
 from course.grading.submissions.file_names import (
     CANVAS,
     MOODLE,
@@ -22,9 +22,12 @@ from course.grading.submissions.file_names import (
     is_code,
     is_loose_module,
     is_notebook,
+    is_renamed,
     may_be_module,
+    names_lesson,
     platform_name,
     platform_names,
+    stems,
 )
 from course.grading.submissions.files import Archive, Folder
 
@@ -129,7 +132,7 @@ def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
     if len(clones) < _FEW:
         return ""
     pairs = zip(min(clones), max(clones), strict=False)
-    common = "".join(one for one, other in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    common = "".join(one for one, other in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return common[: common.rfind("-") + 1]
 
 
@@ -142,11 +145,10 @@ def _owners_of(name: str, kind: str) -> list[_Owner]:
     if owners:
         is_work = kind == "folder" or is_code((name,)) or is_notebook((name,)) or is_archive(name)
         return owners if is_work else owners[:1]  # a screenshot has numbers in its name
-    suffix = os.path.splitext(name)[1]
     if kind != "folder" and is_archive(name):
         name = without_ending(name)
-    elif is_loose_module(name, kind) or (kind == "file" and suffix.lower() not in SOURCES):
-        return []  # nobody's; a list of grades, a readme
+    elif kind == "file" and not _is_loose(name, kind):
+        return []  # a list of grades, a readme
     return [_Owner(safe_name(name), unicodedata.normalize("NFC", name))]
 
 
@@ -214,17 +216,24 @@ def _of_several(whose: Mapping[str, list[_Owner]]) -> dict[_Owner, str]:
     return found
 
 
-def _loose(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
-    """Return the owners of a module next to the students' folders, with a sentence that names it.
+def _is_loose(name: str, kind: str) -> bool:
+    """Tell whether something may be work of which nothing but its own name says whose it is.
 
     Google Classroom gives such names ("Jane Doe - rope.py"), but a student may choose them, too.
     """
+    path = (name,)
+    is_source = Path(name).suffix.lower() in SOURCES or may_be_module(path)
+    is_source |= is_code(path) and any(names_lesson(path, stem) for stem in stems())
+    return kind != "folder" and is_source and not platform_name(name)
+
+
+def _loose(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
+    """Return the owners of loose files, with a sentence that names the file."""
     return {
         owner: f"{shown(name)} is not in a folder with its student's name: put it into one."
         for owner, sources in owners.items()
         for name, kind in sources.items()
-        if kind == "file" and may_be_module((name,)) and not platform_name(name)
-        if not is_archive(name)
+        if _is_loose(name, kind)
     }
 
 
@@ -267,8 +276,7 @@ def _without_wrapping(zipped: Archive) -> Archive:
     if is_a_folder and "submitted" not in names and not platform_name(*names, "folder"):
         inner = zipped.inside(*names)
         kinds = inner.names()
-        theirs = [name for name in kinds if is_loose_module(name, kinds[name])]
-        theirs += [name for name in kinds if _owners_of(name, kinds[name])]
+        theirs = [name for name in kinds if _owners_of(name, kinds[name])]
         if (len(theirs) > 1 or "submitted" in kinds) and not _is_work(inner):
             return inner
     return zipped
@@ -277,16 +285,40 @@ def _without_wrapping(zipped: Archive) -> Archive:
 def _is_work(source: Folder | Archive) -> bool:
     """Tell whether this is the work of one student, with nothing of another's next to it."""
     names = source.names()
-    place = source.inside("exercises").names() if names.get("exercises") == "folder" else names
-    is_there = any(is_loose_module(name, kind) for name, kind in place.items())
-    return is_there and not _holds_others(names, OF_COURSE)
+    if _holds_others(names, OF_COURSE):
+        return False
+    if names.get("exercises") == "folder":
+        return any(itertools.starmap(is_loose_module, source.inside("exercises").names().items()))
+    is_there = any(itertools.starmap(is_loose_module, names.items()))
+    return is_there and not _may_be_of_several(source, names)
 
 
 def _holds_others(names: Sources, own: set[str]) -> bool:
-    """Tell whether anything may be another student's, except folders and loose sources."""
+    """Tell whether anything may be another student's, except loose files."""
     return any(
-        name not in own
-        and _owners_of(name, kind)
-        and (kind != "file" or platform_name(name) or Path(name).suffix.lower() not in SOURCES)
+        name not in own and _owners_of(name, kind) and not _is_loose(name, kind)
         for name, kind in names.items()
+    )
+
+
+def _may_be_of_several(source: Folder | Archive, names: Sources) -> bool:
+    """Tell whether loose files may be of several students, as Google Drive delivers those.
+
+    That is so if two are called as the module of one lesson, or one with an exercise in it, or with
+    a lesson's name, has more in its name: lookup (1).py, Jane Doe - lookup.py, jane.py.
+    """
+    loose = [name for name, kind in names.items() if _is_loose(name, kind)]
+    modules = [name for name in loose if is_loose_module(name, names[name])]
+    own = [stem for stem in stems() for name in modules if is_renamed(("", name), stem)]
+    others = [
+        name
+        for name in loose
+        if name not in modules
+        and not any(is_renamed(("", name), stem, ".ipynb") for stem in stems())
+    ]
+    return len({*own}) < len(own) or any(
+        may_be_module((name,)) or (is_code((name,)) and defines(file, stem))
+        for name in others
+        for file in source.below(name)
+        for stem in stems()
     )

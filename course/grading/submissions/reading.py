@@ -10,9 +10,9 @@ from functools import partial
 from typing import BinaryIO
 
 from course.core.files import MANIFEST
-from course.grading.names import OWNER_UNCLEAR, safe_name, shown
+from course.grading.names import safe_name
 from course.grading.submissions.archives import is_archive, members_of
-from course.grading.submissions.file_names import is_wanted, may_be_module, platform_name
+from course.grading.submissions.file_names import is_wanted, may_be_module
 from course.grading.submissions.files import (
     MAX_FILES,
     TOO_MANY,
@@ -96,8 +96,10 @@ class Reading:
             elif not is_wanted(file.path):
                 continue
             elif not is_archive(path[-1]):
-                if len(path) > 1 or self._is_work(path):
+                if len(path) > 1 or may_be_module(path):
                     yield replace(file, path=path, open=partial(self._opened, file))
+                else:
+                    self.note(path, "is neither a lesson nor a zip: it was not read")
             elif depth == 2:
                 self.note(path, "is a zip in a zip in a zip: it was not opened")
             else:
@@ -105,19 +107,6 @@ class Reading:
 
     def _opened(self, file: File) -> BinaryIO:
         return Counted(file.open(), self.limits)
-
-    def _is_work(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a file at the top of a class is its student's, with a note if it is not."""
-        if not platform_name(path[0]):
-            unclear = f"{shown(path[0])} is next to the students' folders and was not read"
-            self.notes.append(
-                f"{OWNER_UNCLEAR}: {unclear}; it belongs in a folder with the student's name"
-            )
-        elif may_be_module(path):
-            return True
-        else:
-            self.note(path, "is neither a lesson nor a zip: it was not read")
-        return False
 
     def _in_archive(self, file: File, depth: int) -> Iterator[File]:
         self._n_archives += 1

@@ -72,11 +72,6 @@ def read_one(path) -> Submission:
     return one
 
 
-def loose_modules(path) -> list[str]:
-    with open_class(path) as opened:
-        return opened.loose_modules
-
-
 def notes(one: Submission) -> str:
     return "\n".join(one.notes)
 
@@ -242,7 +237,6 @@ def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
     write(tmp_path, {"ann.zip": zipped(files)})
     for path in (write(tmp_path / "ann", files), tmp_path / "ann.zip"):
         assert modules_by_student(path) == {"ann": "rope a"}
-        assert loose_modules(path) == []
 
 
 def test_clones_of_github_classroom_are_called_by_the_login(tmp_path):
@@ -306,7 +300,7 @@ BESIDE = [
 def test_no_name_of_one_student_makes_the_others_disappear(tmp_path, special, student, files):
     """A student who is called like a folder of ours is a student: nobody else is left out."""
     for path in forms(tmp_path, special | files):
-        assert {*read(path)} == {student, *(name.split("/")[0] for name in special)} - {"rope.py"}
+        assert {*read(path)} == {student, *(name.split("/")[0] for name in special)}
 
 
 OTHER_FOLDERS = dict.fromkeys(
@@ -816,17 +810,43 @@ def test_code_in_any_notebook_is_noted_that_is_no_other_lessons(tmp_path, name, 
     assert sum("rotate_half" in note for note in one.notes) == 1
 
 
-@pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Rope.py", "skipgram.py.txt"])
+@pytest.mark.parametrize("name", ["lookup.py", "rope (1).py", "Ann - rope.txt", "skipgram.py.txt"])
 def test_a_module_beside_the_students_folders_is_nobodys_and_named(tmp_path, name):
     for files in ({"bob/rope.py": "b"}, {"bob/rope.py": "b", "ann_123_456_rope.py": "a"}):
         for path in forms(tmp_path, files | {name: "x"}):
             found = read(path)
+            assert_unclear(found.pop(name), name)
             assert [*found] == sorted(file.split("/")[0].split("_")[0] for file in files)
             assert (modules(found["bob"]), notes(found["bob"])) == ("rope b", "")
-            assert loose_modules(path) == [name]
     link = write(tmp_path / "linked", {"bob/rope.py": "b"}) / name
     link.symlink_to("bob/rope.py")
-    assert ([*read(link.parent)], loose_modules(link.parent)) == (["bob"], [name])
+    assert_unclear(read(link.parent)[name], name)
+
+
+def assert_unclear(one, name):
+    assert one.unread == dict.fromkeys(
+        STEMS, f"{name} is not in a folder with its student's name: put it into one."
+    )
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["Jane Doe - lookup.py", "Bob - lookup.py"],
+        ["Jane Doe - rope.py"],
+        ["lookup (1).py"],
+        ["jane.py"],
+        ["Jane Doe - 1_lookup.ipynb"],
+    ],
+)
+def test_loose_files_of_a_class_are_not_one_students(tmp_path, others):
+    """As Google Drive delivers them: one that has no name in it makes them nobody's."""
+    work = ["lookup.py", *others]
+    for path in forms(tmp_path, dict.fromkeys(work, "def lookup(table, ids): 5")):
+        found = read(path)
+        assert [*found] == sorted(work)
+        for name, one in found.items():
+            assert_unclear(one, name)
 
 
 def test_an_empty_folder_is_a_submission(tmp_path):
