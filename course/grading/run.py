@@ -101,7 +101,9 @@ def grade_class(
         )
     table = Table(request.export.name, request.export.read_bytes()) if request.export else None
     numbers = _numbers_in(table, request.lms) if table else []
-    submissions, notes = read_class(request.submissions, partial(progress, "Reading"), "", numbers)
+    submissions, notes = read_class(
+        request.submissions, partial(progress, "Reading"), numbers=numbers
+    )
     wanted = list(request.named) or _lessons_in(submissions)
     export, rows = None, {}
     if table:

@@ -22,7 +22,7 @@ from nbgrader.utils import parse_utc
 from course.core.files import MAX_MODULE_BYTES
 from course.core.syllabus import Lesson, lessons
 from course.grading.submissions import limits
-from course.grading.submissions.files import open_regular
+from course.grading.submissions.files import in_utf_8, open_regular
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = (
@@ -158,7 +158,7 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
     """Read a submission; a file that a student made unreadable counts as missing, with a remark.
 
     Raises:
-        OSError: this machine cannot read it.
+        OSError: this machine cannot read it, or its encoding.
     """
     remarks: list[str] = []
 
@@ -170,6 +170,10 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
             return None
 
     module = read(f"{lesson.stem}.py", MAX_MODULE_BYTES)
+    try:
+        in_utf_8(module or b"")
+    except limits.NeedsInstructor as error:
+        raise OSError(f"{lesson.stem}.py {error}") from None
     name = f"{lesson.notebook.stem}.ipynb"
     data = read(name, MAX_FILE_BYTES)
     cells = _cells(data or b"")

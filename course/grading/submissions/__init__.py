@@ -25,7 +25,6 @@ read until one is gone.
 import contextlib
 import math
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +35,8 @@ from course.grading.submissions.choice import (
     MAX_NOTEBOOK_BYTES,
     choose,
     choose_notebook,
-    is_undone,
+    exercises_to_do,
+    files_meant,
     note_code_elsewhere,
     note_others,
     without_the_course,
@@ -45,7 +45,6 @@ from course.grading.submissions.file_names import (
     is_module,
     is_unnamed,
     looks_like,
-    names_lesson,
     platform_name,
     stems,
 )
@@ -54,6 +53,7 @@ from course.grading.submissions.files import (
     File,
     Folder,
     Forbidden,
+    in_utf_8,
     open_regular,
     packed_files,
     place,
@@ -240,6 +240,7 @@ def _read(
     closed = [one for one in reading.failed if _may_be_mended(one[1])]
     too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
     modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
+    to_do, meant = {}, {}
     for stem in stems():
         for path, error in reading.failed:
             if is_module(path, stem) and not _may_be_mended(error):
@@ -251,9 +252,7 @@ def _read(
             if named and named["late"]:
                 late.add(stem)
             try:
-                modules[stem] = chosen.read()
-                if _is_not_utf_8(modules[stem]):
-                    reading.note(chosen.path, "is not saved as UTF-8: choose that encoding")
+                modules[stem] = in_utf_8(chosen.read())
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 refused[stem] = reason(error)
@@ -268,10 +267,10 @@ def _read(
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
             if isinstance(error, Forbidden):
                 forbidden[stem] = error.mode
-        if is_undone(stem, modules.get(stem)):
-            similar = [file for file in files if names_lesson(file.path, stem)]
-        note_others(stem, similar, chosen, modules.get(stem), reading)
-    note_code_elsewhere(files, modules, reading)
+        to_do[stem] = exercises_to_do(stem, modules.get(stem))
+        meant[stem] = files_meant(stem, files, to_do[stem])
+        note_others(stem, meant[stem], chosen, modules.get(stem), reading)
+    note_code_elsewhere(files, to_do, meant, reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(
@@ -292,21 +291,6 @@ def _read(
         frozenset(late),
         found_notebook,
     )
-
-
-_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=]")
-
-
-def _is_not_utf_8(source: bytes) -> bool:
-    """Tell whether a source is in another encoding and does not name it.
-
-    It is graded if the grader can run it, which it never can if there are null bytes.
-    """
-    try:
-        source.decode("utf-8")
-    except UnicodeDecodeError:
-        return b"\0" not in source and not any(map(_CODING.match, source.split(b"\n", 2)[:2]))
-    return False
 
 
 def _notebook(chosen: File | None, reading: Reading) -> bytes | None:

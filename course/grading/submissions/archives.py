@@ -111,8 +111,12 @@ def is_archive(name: str) -> bool:
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Python unpacks the others without any limit on what comes out."""
-ENCRYPTED = "is encrypted: ask for it without a password"
-UNUSUAL = "is compressed in an unusual way"
+TO_MEND = {
+    "encrypted": "is encrypted: ask for it without a password",
+    "compressed": "is compressed in an unusual way",
+    "linked": "is a hard link: unpack its archive",
+}
+"""What may be a lesson, once the instructor has unpacked it or has another one."""
 _LOCAL_HEADER = 30
 """The bytes before an entry's data, at least."""
 
@@ -174,9 +178,9 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         trouble = "is a link or a device, and was not read"
     elif info.flag_bits & 0x1:
-        trouble = ENCRYPTED
+        trouble = TO_MEND["encrypted"]
     elif info.compress_type not in _METHODS:
-        trouble = UNUSUAL
+        trouble = TO_MEND["compressed"]
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February
@@ -200,20 +204,19 @@ def _members_of_tar(
     start = file.read(8)
     file.seek(0)
     unpack = next((one for magic, one in _COMPRESSED.items() if start.startswith(magic)), None)
-    if not unpack:  # it may be cut between two files: nothing else tells
-        file.seek(-tarfile.BLOCKSIZE, io.SEEK_END)
-        if any(file.read()):
-            raise OtherArchive("is damaged")
-        file.seek(0)
     counted = stack.enter_context(Counted(unpack(file) if unpack else file, limits))
     try:
-        opened = stack.enter_context(tarfile.TarFile.open(fileobj=counted, mode="r|"))
+        opened = stack.enter_context(
+            tarfile.TarFile.open(fileobj=counted, mode="r|", tarinfo=_Header)
+        )
     except tarfile.ReadError:
         raise OtherArchive("is compressed, and not a tar: unpack it, and delete it") from None
     n_kept = 0
     for info in opened:
         if info.isdir():
             yield Member(f"{info.name}/")
+        elif info.islnk():
+            yield Member(info.name, trouble=TO_MEND["linked"])
         elif not info.isreg() or info.issparse():  # of holes a small file can have terabytes
             yield Member(info.name, trouble="is a link or a device, and was not read")
         elif info.size > MAX_TAR_MEMBER:
@@ -227,6 +230,19 @@ def _members_of_tar(
             if n_kept > MAX_KEPT:
                 opener = partial(_unpacked, gzip.compress(data, compresslevel=1))
             yield Member(info.name, opener, float(info.mtime))
+
+
+class _Header(tarfile.TarInfo):
+    """The header of an entry, where a damaged one is an error; `tarfile` takes it for the end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_Header":
+        try:
+            return super().fromtarfile(tarfile_)
+        except (tarfile.InvalidHeaderError, tarfile.TruncatedHeaderError):
+            if tarfile_.offset == 0:  # it is no tar
+                raise
+            raise OtherArchive("is damaged") from None
 
 
 def _unpacked(data: bytes) -> BinaryIO:

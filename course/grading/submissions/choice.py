@@ -170,18 +170,25 @@ def exercises_to_do(stem: str, module: bytes | None) -> set[str]:
     return {one.name for one in lesson.exercises} - (_defined(source) - stubs_in(source, lesson))
 
 
-def is_undone(stem: str, module: bytes | None) -> bool:
-    """Tell whether a lesson has no module, or one without any of its exercises."""
-    return len(exercises_to_do(stem, module)) == len(find_lesson(stem).exercises)
+def files_meant(stem: str, files: list[File], to_do: set[str]) -> list[File]:
+    """Return the files that may be meant as a lesson; of any kind, if all of it is to do."""
+    is_undone = len(to_do) == len(find_lesson(stem).exercises)
+    may_be_meant = names_lesson if is_undone else looks_like
+    return [file for file in files if may_be_meant(file.path, stem)]
 
 
-def note_code_elsewhere(files: list[File], modules: Mapping[str, bytes], reading: Reading) -> None:
+def note_code_elsewhere(
+    files: list[File],
+    to_do: Mapping[str, set[str]],
+    meant: Mapping[str, list[File]],
+    reading: Reading,
+) -> None:
     """Note exercises that are to do in one lesson's module, and defined in another file.
 
     Args:
-        modules: what was read, by the lesson's stem.
+        to_do: the exercises that a lesson's module leaves to do, by its stem.
+        meant: see `files_meant`; by the stem.
     """
-    to_do = {stem: exercises_to_do(stem, modules.get(stem)) for stem in stems()}
     files = sorted(files, key=lambda file: len(file.path))
     notebooks = [file for file in files if is_notebook(file.path)]
     texts = [file for file in files if is_code(file.path) and not is_notebook(file.path)]
@@ -198,7 +205,7 @@ def note_code_elsewhere(files: list[File], modules: Mapping[str, bytes], reading
         left -= len(source)
         defined = _defined(source)
         for stem, names in to_do.items():
-            if names.isdisjoint(defined) or _is_told(file, stem, modules.get(stem)):
+            if names.isdisjoint(defined) or _is_told(file, stem, meant[stem]):
                 continue
             lesson = find_lesson(stem)
             here = names & (defined - stubs_in(source, lesson))
@@ -207,12 +214,12 @@ def note_code_elsewhere(files: list[File], modules: Mapping[str, bytes], reading
                 reading.note(file.path, says)
 
 
-def _is_told(file: File, stem: str, module: bytes | None) -> bool:
+def _is_told(file: File, stem: str, meant: list[File]) -> bool:
     """Tell whether other notes tell of a file, or it is a notebook of another lesson."""
     if is_notebook(file.path):
         others = set(stems()) - {stem}
         return any(is_renamed(file.path, other, ".ipynb") for other in others)
-    return (names_lesson if is_undone(stem, module) else looks_like)(file.path, stem)
+    return file in meant
 
 
 _DEFINED = re.compile(rb'(?:^|"|\\n)(?:def|class) +(\w+)', re.MULTILINE)

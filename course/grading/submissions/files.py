@@ -4,6 +4,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import stat
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,7 @@ from typing import BinaryIO
 
 from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
-from course.grading.submissions.archives import ENCRYPTED, UNUSUAL, Member
+from course.grading.submissions.archives import TO_MEND, Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import NeedsInstructor, OtherArchive, Unreadable
@@ -126,7 +127,7 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
             yield File((*path, ""))
             continue
         if trouble:
-            kind = OtherArchive if trouble in (ENCRYPTED, UNUSUAL) else Unreadable
+            kind = OtherArchive if trouble in TO_MEND.values() else Unreadable
             yield File(path, error=kind(trouble))
             continue
         yield File(path, member.open, member.modified, packed=True)
@@ -265,6 +266,23 @@ def open_regular(
     file.close()
     # who made the other name is not known: one student alone can't make another's file count 0
     raise NeedsInstructor(_ANOTHERS) if is_regular else Unreadable(NO_FILE)
+
+
+def in_utf_8(source: bytes) -> bytes:
+    """Return the source of a module as it is.
+
+    Raises:
+        NeedsInstructor: it is in another encoding and does not name it, as Python demands.
+    """
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError:
+        if not any(map(_CODING.match, source.split(b"\n", 2)[:2])):
+            raise NeedsInstructor("is not saved as UTF-8: choose that encoding") from None
+    return source
+
+
+_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=]")
 
 
 def place(path: tuple[str, ...]) -> str:

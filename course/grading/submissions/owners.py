@@ -85,11 +85,11 @@ def students_of(names: Sources, prefix: str = "", numbers: Collection[str] = ())
     """
     owners: dict[_Owner, dict[str, str]] = defaultdict(dict)
     whose = {name: _owners_of(name.removeprefix(prefix), kind) for name, kind in names.items()}
-    whose = _likely(whose, numbers)
+    whose, of_several = _of_several(_likely(whose, numbers))
     for name, kind in names.items():
         for owner in whose[name]:
             owners[owner][name] = kind
-    unclear = _claimed_twice(owners) | _loose(owners) | _of_several(whose)
+    unclear = _claimed_twice(owners) | _loose(owners) | of_several
     n_owners = Counter(owner.shown.casefold() for owner in owners)
     students = []
     for owner, sources in owners.items():
@@ -132,7 +132,8 @@ def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
     if len(clones) < _FEW:
         return ""
     pairs = zip(min(clones), max(clones), strict=False)
-    common = "".join(one for one, other in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+    common = "".join(letter for letter, _ in alike)
     return common[: common.rfind("-") + 1]
 
 
@@ -199,21 +200,35 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     return found
 
 
-def _of_several(whose: Mapping[str, list[_Owner]]) -> dict[_Owner, str]:
+def _of_several(
+    whose: Mapping[str, list[_Owner]],
+) -> tuple[dict[str, list[_Owner]], dict[_Owner, str]]:
     """Return the owners of what may be another's, too, with a sentence that names both.
 
-    A student whose name ends in another's number could take that one's place.
+    A student whose name ends in another's number could take that one's place. Of a name with many
+    numbers, only those who handed in something else are kept, and one that stands for the rest.
+
+    Returns:
+        Who may have handed in what, and the sentences.
     """
-    found = {}
+    clear = {owner for owners in whose.values() if len(owners) == 1 for owner in owners}
+    kept, found = dict(whose), {}
     for name, owners in whose.items():
         if len(owners) > 1:
             called = first_few([f"{owner.shown} ({owner.number})" for owner in owners], " or ")
             sentence = (
                 f"{shown(name)} may be from {called}: take the other one's number out of its name, "
-                "or name an export (--canvas, --moodle) that has only one of these numbers."
+                "or let `course grade` read an export (--canvas, --moodle) that has only one of "
+                "these numbers."
             )
-            found |= dict.fromkeys(owners, sentence)
-    return found
+            if len(owners) > _MOST_READINGS:
+                kept[name] = [*clear.intersection(owners), _Owner(safe_name(name), name)]
+            found |= dict.fromkeys(kept[name], sentence)
+    return kept, found
+
+
+_MOST_READINGS = 3
+"""Of one name, that each get a row."""
 
 
 def _is_loose(name: str, kind: str) -> bool:

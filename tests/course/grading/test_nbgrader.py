@@ -797,6 +797,12 @@ def test_another_name_of_a_file_costs_its_owner_no_points(folder, caplog):
     assert sum(filter(None, before["ann"].values())) == ROPE.points
 
 
+def test_a_module_in_another_encoding_is_no_zero(tmp_path):
+    (hand_in(tmp_path, "ann", None, None) / "rope.py").write_text("x = 1", encoding="utf-16")
+    with pytest.raises(OSError, match="is not saved as UTF-8"):
+        read_handed_in(tmp_path / "submitted/ann/5_rope", ROPE)
+
+
 def test_of_a_folder_its_own_files_are_read_and_no_more(tmp_path):
     inside = tmp_path / "inside"
     (inside / "folder").mkdir(parents=True)

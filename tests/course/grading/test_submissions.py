@@ -260,7 +260,7 @@ def test_clones_of_github_classroom_are_called_by_the_login(tmp_path):
 
 
 def test_all_lessons_are_read_as_they_are(tmp_path):
-    sources = [b"\xef\xbb\xbfx = 1\r\n", "x = 'ä'".encode("utf-16"), b"\xff\x00", b"", b"\r", b"x"]
+    sources = [b"\xef\xbb\xbfx = 1\r\n", b"#\0", b"", b"\r", b"x"]
     files = {f"ann/{stem}.py": source for stem, source in zip(STEMS, sources, strict=False)}
     one = read_one(write(tmp_path, files | {"ann/other.py": "", "ann/rope.ipynb": ""}))
     assert list(one.modules.values()) == sources
@@ -342,6 +342,9 @@ TWO_OF_ROPE = "def rotate_half(): 5\ndef apply_rope(): 5"
 LINK, PIPE, DISK = (kind | 0o777 for kind in (stat.S_IFLNK, stat.S_IFIFO, stat.S_IFBLK))
 
 
+TWO_IN_A_TAR = tarred({"gpt.py": "evil", "rope.py": "evil"}, kind="")
+
+
 def encrypted(data: bytes) -> bytes:
     """A zip that says of its one file that it is encrypted."""
     return with_field(with_field(data, b"PK\3\4", 6, b"\1"), ENTRY, 8, b"\1")
@@ -399,6 +402,7 @@ ODD = {
         "ann/rope.py": "# Zoë".encode("cp1252"),
         "bob/rope.py": "# coding: cp1252\n# Zoë".encode("cp1252"),
         "cid/rope.py": "# Zoë".encode("utf-8-sig"),
+        "dan/rope.py": "# Zoë".encode("utf-16"),
     },
     "modules that only their own names give to somebody": dict.fromkeys(
         ["Jane Doe - rope.py", "jane_rope.py", "jim-rope (1).ipynb"], "evil"
@@ -444,8 +448,11 @@ ODD = {
     "an encrypted module": {"ann.zip": encrypted(EVIL)},
     "damaged tars": {
         **{f"{n}.tgz": tarred({"rope.py": "evil" * 2500})[:-n] for n in (40, 100)},
-        "cut between two.tar": tarred({"gpt.py": "evil", "rope.py": "evil"}, kind="")[:1024],
+        "cut in a header.tar": TWO_IN_A_TAR[:1200],
+        "cut in a file.tar": TWO_IN_A_TAR[:1540],
+        "a header changed.tar": TWO_IN_A_TAR.replace(b"rope.py", b"ropE.py"),
     },
+    "a tar without its end": {"ann.tar": TWO_IN_A_TAR[:2048].replace(b"evil", b"good")},
     "damage in a zip": {
         "ann.zip": zipped({"lookup.py": "a", "rope.py": "evil" * 9}, zipfile.ZIP_STORED).replace(
             b"evilevil", b"evilEVIL", 1
@@ -553,6 +560,16 @@ def test_a_number_in_a_name_takes_nobodys_place(tmp_path, golden, lms, has_own, 
     assert {one.canvas_id or one.moodle_id for one in others} == {"999", "66123"}
     said = "\n".join(one.unread["rope"] for one in others[:1])
     golden("notes on submissions", {f"a file that may be of two, from {lms}": said})
+
+
+def test_a_name_full_of_numbers_is_one_row_and_those_who_are_known(tmp_path):
+    """Not a row for each of 24 ways to take it apart."""
+    name = f"eve{''.join(f'_{number}' for number in range(200, 225))}_work.zip"
+    files = {name: ROPE, "eve_200_701_rope.py": "e", "bob_123_702_rope.py": "b"}
+    bob, eve, other = read(write(tmp_path, files)).values()
+    assert (bob.student, eve.canvas_id, other.canvas_id) == ("bob", "200", "")
+    assert "may be from eve (200) or eve_200 (201)" in eve.unread["rope"]
+    assert eve.unread == other.unread and {*eve.unread} == {*STEMS}
 
 
 @pytest.mark.parametrize("lms", SPLIT)
@@ -957,9 +974,9 @@ def test_names_on_the_disk_may_be_any_bytes(tmp_path):
         folder = os.path.join(os.fsencode(tmp_path), name)
         os.mkdir(folder)
         with open(os.path.join(folder, b"rope.py"), "wb") as file:
-            file.write(name)
+            file.write(repr(name).encode())
     found = read(tmp_path)
-    assert sorted(one.modules["rope"] for one in found.values()) == sorted(names)
+    assert {one.modules["rope"].decode() for one in found.values()} == {*map(repr, names)}
     for student in found:
         assert_safe(student)
 
