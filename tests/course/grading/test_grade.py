@@ -374,14 +374,18 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
 
 
 def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, monkeypatch):
-    monkeypatch.setattr("course.grading.run.grade_all", lambda *_: iter(()))
+    def grade_none(units, *_):
+        return [(not_graded(unit, unit.unread), False) for unit in units]
+
+    monkeypatch.setattr("course.grading.run.grade_all", grade_none)
     shutil.copytree(submissions, tmp_path / "class")
     for name in ("lookup.py", "rope (1).py"):
         (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
     result = run(tmp_path / "class", out=tmp_path / "out")
-    assert result.exit_code == 0
-    assert "lookup.py, rope (1).py" in result.output
-    assert "lookup.py, rope (1).py" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert result.exit_code == 1
+    for name in ("lookup.py", "rope (1).py"):
+        assert f"{name} is not in a folder with its student's name" in result.output
+        assert name in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
 def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
@@ -398,12 +402,10 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monke
     """Once it was graded; then its file can no longer be read. Its old points don't count."""
     why = "The grader could not read learned.py (Permission denied)."
 
-    def with_cyd_unread(*arguments):
-        class_, loose_modules = read_class(*arguments)
+    def with_cyd_unread(*arguments, **others):
+        class_, notes = read_class(*arguments, **others)
         unread = {"modules": {}, "unread": {"learned": why}}
-        return [
-            replace(one, **unread) if one.student == "cyd" else one for one in class_
-        ], loose_modules
+        return [replace(one, **unread) if one.student == "cyd" else one for one in class_], notes
 
     monkeypatch.setattr("course.grading.run.read_class", with_cyd_unread)
     result = run(submissions, out=out)
