@@ -22,7 +22,7 @@ from course.grading.published import find_published
 from course.grading.reports import write_questions, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
 from course.grading.sandbox.sandbox import SandboxMissing, missing
-from course.grading.submissions import CLONES, Submission
+from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
 
 
@@ -101,11 +101,9 @@ def grade_class(
         )
     table = Table(request.export.name, request.export.read_bytes()) if request.export else None
     numbers = _numbers_in(table, request.lms) if table else []
-    submissions, notes = read_class(
-        request.submissions, partial(progress, "Reading"), numbers=numbers
-    )
+    submissions = read_class(request.submissions, partial(progress, "Reading"), numbers=numbers)
     wanted = list(request.named) or _lessons_in(submissions)
-    export, rows = None, {}
+    export, rows, notes = None, {}, []
     if table:
         export = _read_export(table, request.lms, titles, wanted)
         rows, strangers, unclear = find_people(export, submissions)
@@ -137,8 +135,7 @@ def grade_class(
         grades = grades_of(results, submissions, now=datetime.now(UTC))
         published = _published(submissions, wanted)
         store.write_results(results)
-        to_do = [note for note in notes if not note.startswith(CLONES)]
-        written = write_reports(grades, request.out, published, to_do)
+        written = write_reports(grades, request.out, published, notes)
         if request.questions:
             asked = _questions(units, results, settings, jobs)
             written.append(write_questions(asked, request.out))

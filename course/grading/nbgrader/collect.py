@@ -95,11 +95,9 @@ class Extractor(ExtractorPlugin):
         of_class = given[0] if len(given) == 1 and is_archive(given[0].name) else archive_path
         name = lesson.notebook.stem
         try:
-            found, notes = read_class(of_class, notebook=name)
+            found = read_class(of_class, notebook=name)
         except SubmissionsError as error:
             self.parent.fail(str(error))
-        for note in notes:
-            self.log.warning("%s", note)
         for one in found:
             for sentence in one.notes:
                 self.log.warning("%s: %s", one.student, sentence)

@@ -16,7 +16,7 @@ read until one is gone.
     owners.py                               the students, and where in a class their work is
     archives.py                             the one place that opens archives
     limits.py                               what one student's files may cost
-    files.py, hard_links.py, reading.py     the files of a student, listed and opened safely
+    files.py, reading.py                    the files of a student, listed and opened safely
     process.py                              a process that reads a class, and can be killed
     choice.py                               which of them counts
     file_names.py                           the meaning of a file's name
@@ -52,7 +52,6 @@ from course.grading.submissions.files import (
     Archive,
     File,
     Folder,
-    Forbidden,
     in_utf_8,
     open_regular,
     packed_files,
@@ -77,8 +76,6 @@ from course.grading.submissions.owners import (
 )
 from course.grading.submissions.reading import Reading
 
-CLONES = "All folders are clones"
-"""How a note begins that asks nobody to do anything."""
 MAX_NOTES = 20
 MAX_CLASS_DIRECTORY_BYTES = 64 << 20
 """Of the archive of a class."""
@@ -98,7 +95,6 @@ class Submission:
         refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
             of a sentence. That earns nothing.
         refusal: the same for each lesson that is in none of these, if some files were not read.
-        forbidden: by the stem, the mode of the file or folder that the grader may not read.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
@@ -111,7 +107,6 @@ class Submission:
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     refusal: str = ""
-    forbidden: Mapping[str, int] = field(default_factory=dict)
     canvas_id: str = ""
     moodle_id: str = ""
     late: frozenset[str] = frozenset()
@@ -124,22 +119,10 @@ class SubmittedClass:
 
     Attributes:
         students: who handed something in, by name.
-        prefix: what the names of all folders begin with, which is no part of the students'.
     """
 
     students: list[Student]
-    prefix: str
     _source: Folder | Archive
-
-    @property
-    def notes(self) -> list[str]:
-        """Return what there is to say about the class as a whole, in sentences."""
-        if not self.prefix:
-            return []
-        return [
-            f"{CLONES} called {shown(self.prefix)}…, as GitHub Classroom makes them: what "
-            "follows is taken for the student's name."
-        ]
 
     def read(self, student: Student, notebook: str = "") -> Submission:
         """Return what a student handed in.
@@ -192,11 +175,10 @@ def open_class(path: str | Path, numbers: Collection[str] = ()) -> Iterator[Subm
     """
     with contextlib.ExitStack() as stack:
         source, names = _find_class(Path(path), stack)
-        prefix = prefix_of_clones(source, names)
-        students = students_of(names, prefix, numbers)
+        students = students_of(names, prefix_of_clones(source, names), numbers)
         if not students:
             raise SubmissionsError(f"{shown(path)} has no submissions in it")
-        yield SubmittedClass(students, prefix, source)
+        yield SubmittedClass(students, source)
 
 
 def _find_class(path: Path, stack: contextlib.ExitStack) -> tuple[Folder | Archive, Sources]:
@@ -239,7 +221,7 @@ def _read(
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
     closed = [one for one in reading.failed if _may_be_mended(one[1])]
     too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
-    modules, unread, refused, forbidden, late = {}, {}, {}, {}, set()
+    modules, unread, refused, late = {}, {}, {}, set()
     to_do, meant = {}, {}
     for stem in stems():
         for path, error in reading.failed:
@@ -258,15 +240,11 @@ def _read(
                 refused[stem] = reason(error)
                 if _may_be_mended(error):
                     unread[stem] = f"{_could_not_read(chosen.path, error)}."
-                if isinstance(error, Forbidden):
-                    forbidden[stem] = error.mode
         holding = [one for one in closed if is_archive(one[0][-1]) or _may_hold(*one, stem)]
         if stem not in modules and stem not in unread and holding:
             path, error = holding[0]
             may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
-            if isinstance(error, Forbidden):
-                forbidden[stem] = error.mode
         to_do[stem] = exercises_to_do(stem, modules.get(stem))
         meant[stem] = files_meant(stem, files, to_do[stem])
         note_others(stem, meant[stem], chosen, modules.get(stem), reading)
@@ -285,7 +263,6 @@ def _read(
         unread,
         refused,
         "".join(f"was not found, and {place(path)} {error}" for path, error in too_much[:1]),
-        forbidden,
         student.canvas_id,
         student.moodle_id,
         frozenset(late),

@@ -6,10 +6,10 @@ import itertools
 import os
 import re
 import stat
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,28 +17,13 @@ from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
 from course.grading.submissions.archives import TO_MEND, Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
-from course.grading.submissions.hard_links import names_within
 from course.grading.submissions.limits import NeedsInstructor, OtherArchive, Unreadable
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
 TOO_MANY = "contains more than {:,} files; some were not looked at"
 NO_FILE = "is a link or a device, and was not read"
-_ANOTHERS = (
-    "has another name elsewhere, so it may be somebody else's: only a copy of it would be read"
-)
-
-
-class Forbidden(PermissionError):
-    """The error of a file that the grader may not read.
-
-    Attributes:
-        mode: the permissions of the file.
-    """
-
-    def __init__(self, error: PermissionError, mode: int) -> None:
-        super().__init__(error.errno, error.strerror)
-        self.mode = mode
+_ANOTHERS = "has another name, so it may be somebody else's: only a copy of it would be read"
 
 
 @dataclass(frozen=True, slots=True)  # an archive may have very many
@@ -154,9 +139,8 @@ class Folder:
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name, nearest first."""
         mode = os.lstat(self.path / name).st_mode
-        own_names = cache(partial(names_within, self.path / name, MAX_FILES))
         if not stat.S_ISDIR(mode):
-            yield self._file((name,), stat.S_ISREG(mode), own_names)
+            yield self._file((name,), stat.S_ISREG(mode))
             return
         folders, left = deque([(name,)]), MAX_FILES
         while folders:
@@ -164,7 +148,7 @@ class Folder:
             try:
                 entries = _entries(self.path.joinpath(*folder), at_most=left + 1)
             except OSError as error:
-                yield File(folder, error=_with_mode(error, self.path.joinpath(*folder)))
+                yield File(folder, error=error)
                 continue
             left -= len(entries)
             if left < 0:
@@ -174,29 +158,23 @@ class Folder:
                 path, kind = (*folder, entry.name), _kind(entry)
                 if kind != "folder":
                     modified = entry.stat(follow_symlinks=False).st_mtime
-                    yield self._file(path, kind == "file", own_names, modified)
+                    yield self._file(path, kind == "file", modified)
                 elif len(path) < MAX_DEPTH:
                     folders.append(path)
 
-    def _file(
-        self,
-        path: tuple[str, ...],
-        is_regular: bool,
-        own_names: Callable[[], Counter],
-        modified: float | None = None,
-    ) -> File:
+    def _file(self, path: tuple[str, ...], is_regular: bool, modified: float | None = None) -> File:
         if not is_regular:
             return File(path, error=Unreadable(NO_FILE))
-        return File(path, partial(_open_below, self.path, path, own_names), modified)
+        return File(path, partial(_open_below, self.path, path), modified)
 
 
-def _open_below(folder: Path, path: tuple[str, ...], own_names: Callable[[], Counter]) -> BinaryIO:
+def _open_below(folder: Path, path: tuple[str, ...]) -> BinaryIO:
     """Open a regular file below a folder: nothing on the way may be a link, not even by now.
 
     Raises: as `open_regular`.
     """
     if os.open not in os.supports_dir_fd:
-        return open_regular(folder.joinpath(*path), own_names)
+        return open_regular(folder.joinpath(*path))
     flags = os.O_RDONLY | os.O_DIRECTORY
     with contextlib.ExitStack() as opened:
         handle = os.open(folder, flags)
@@ -207,17 +185,9 @@ def _open_below(folder: Path, path: tuple[str, ...], own_names: Callable[[], Cou
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
                     raise Unreadable(NO_FILE) from None
-                raise _with_mode(error, part, handle) from None
+                raise
             opened.callback(os.close, handle)
-        return open_regular(path[-1], own_names, handle)
-
-
-def _with_mode(error: OSError, path: str | Path, folder: int | None = None) -> OSError:
-    """Return an error with the mode of what the grader may not read."""
-    if isinstance(error, PermissionError):
-        with contextlib.suppress(OSError):
-            return Forbidden(error, stat.S_IMODE(os.lstat(path, dir_fd=folder).st_mode))
-    return error
+        return open_regular(path[-1], handle)
 
 
 def _entries(folder: Path, at_most: int | None = None) -> list[os.DirEntry]:
@@ -232,36 +202,28 @@ def _kind(entry: os.DirEntry) -> str:
     return "file" if entry.is_file(follow_symlinks=False) else "odd"
 
 
-def open_regular(
-    path: str | Path, own_names: Callable[[], Counter] = Counter, folder: int | None = None
-) -> BinaryIO:
+def open_regular(path: str | Path, folder: int | None = None) -> BinaryIO:
     """Open a regular file, without waiting for anyone and following nothing.
 
     Args:
-        own_names: counts the names that files have in the student's folder, if it has several.
         folder: the descriptor of an open folder that the path starts from.
 
     Raises:
         Unreadable: it is no regular file.
         NeedsInstructor: it has further names, which may be another student's.
-        Forbidden: the grader may not read it.
         OSError: it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # each where the system has it
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.fdopen(os.open(path, flags, dir_fd=folder), "rb")
-    except PermissionError as error:
-        raise _with_mode(error, path, folder) from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR):  # it has just become one
             raise Unreadable(NO_FILE) from None
         raise
     status = os.fstat(file.fileno())
     is_regular = stat.S_ISREG(status.st_mode)
-    if is_regular and (
-        status.st_nlink <= 1 or status.st_nlink <= own_names()[status.st_dev, status.st_ino]
-    ):
+    if is_regular and status.st_nlink <= 1:
         return file
     file.close()
     # who made the other name is not known: one student alone can't make another's file count 0

@@ -13,9 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,13 +40,6 @@ MAX_MEMORY = 2 << 30
 
 _SIGXCPU = getattr(signal, "SIGXCPU", 0)
 
-_ENDED = "the process that reads it was killed twice: run the same command again"
-
-
-class ReaderEnded(Exception):
-    """The end of the process that reads a class before it was done: somebody killed it."""
-
-
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])  # another copy of the course may be installed
@@ -62,8 +53,8 @@ def read_class(
     progress: Callable[[int, int], None] = lambda done, total: None,
     notebook: str = "",
     numbers: Collection[str] = (),
-) -> tuple[list[Submission], list[str]]:
-    """Return the submissions of a class, by student, and notes on the class, in sentences.
+) -> list[Submission]:
+    """Return the submissions of a class, by student.
 
     Args:
         path: see `open_class`.
@@ -75,7 +66,7 @@ def read_class(
         SubmissionsError: there is no class.
     """
     found: list[Submission] = []
-    names, notes, ended_at = [], [], None
+    names = []
     while not names or len(found) < len(names):
         for message in _messages(path, len(found), notebook, numbers):
             match message:
@@ -84,27 +75,17 @@ def read_class(
                 case Submission():
                     found.append(message)
                     progress(len(found), len(names))
-                case ReaderEnded() if ended_at != len(found):
-                    ended_at = len(found)  # once more, because it may not be the student's doing
-                case ReaderEnded() if not names:
-                    raise SubmissionsError(f"{path} was not read: {_ENDED}")
-                case ReaderEnded():
-                    found.append(_unread(names[len(found)], f"was not read: {_ENDED}"))
                 case Unreadable() if not names:
                     raise SubmissionsError(f"{path} {message}")
                 case OverLimit():
                     found.append(refused_whole(names[len(found)], message))
-                case Unreadable():
-                    found.append(_unread(names[len(found)], message))
+                case Unreadable():  # perhaps not by the student's fault
+                    why = f"The submission {message}."
+                    unread = dict.fromkeys(stems(), why)
+                    found.append(Submission(names[len(found)], {}, (why,), unread))
                 case _:
-                    names, notes = message
-    return with_own_modes_refused(found), notes
-
-
-def _unread(student: str, why: object) -> Submission:
-    """Return the submission of a student that was not read, and not by the student's fault."""
-    sentence = f"The submission {why}."
-    return Submission(student, {}, (sentence,), dict.fromkeys(stems(), sentence))
+                    names = message
+    return found
 
 
 def _messages(
@@ -122,7 +103,7 @@ def _messages(
             if process.wait() == -_SIGXCPU:
                 yield OverLimit(f"takes more than {limits.MAX_SECONDS:g} seconds to read")
             elif process.returncode:
-                yield ReaderEnded()
+                yield Unreadable("was not read, because somebody killed that: run it again")
         except queue.Empty:
             yield Unreadable(f"takes more than {MAX_WAIT} seconds to read")
         finally:
@@ -137,35 +118,11 @@ def _receive(stream: BinaryIO, messages: queue.Queue) -> None:
     messages.put(None)
 
 
-def with_own_modes_refused(submissions: list[Submission]) -> list[Submission]:
-    """Refuse what a student made unreadable: files of a mode that nobody else's unread files have.
-
-    If the grader may not read several students' files of one mode, then the machine is the cause,
-    and they are not graded.
-    """
-    n_students = Counter(mode for one in submissions for mode in {*one.forbidden.values()})
-    own = [
-        {stem: mode for stem, mode in one.forbidden.items() if n_students[mode] == 1}
-        for one in submissions
-    ]
-    return [
-        replace(
-            one,
-            unread={stem: why for stem, why in one.unread.items() if stem not in modes},
-            refused={
-                **one.refused,
-                **{stem: f"cannot be read: its mode is {mode:03o}" for stem, mode in modes.items()},
-            },
-        )
-        for one, modes in zip(submissions, own, strict=True)
-    ]
-
-
 # --- in the other process ---------------------------------------------------------------------
 
 
 def send_class(path: str, first: int, notebook: str, numbers: Collection[str]) -> None:
-    """Write the students' names and the notes on a class, then its submissions, to stdout.
+    """Write the names of a class's students, then their submissions, to stdout.
 
     Args:
         first: the number of the first student to read, from 0.
@@ -181,7 +138,7 @@ def send_class(path: str, first: int, notebook: str, numbers: Collection[str]) -
     _bound(MAX_WAIT)
     try:
         with open_class(path, numbers) as opened:
-            send(([student.name for student in opened.students], opened.notes))
+            send([student.name for student in opened.students])
             for student in opened.students[first:]:
                 _bound(2 * limits.MAX_SECONDS)
                 send(opened.read(student, notebook))

@@ -403,9 +403,9 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monke
     why = "The grader could not read learned.py (Permission denied)."
 
     def with_cyd_unread(*arguments, **others):
-        class_, notes = read_class(*arguments, **others)
+        class_ = read_class(*arguments, **others)
         unread = {"modules": {}, "unread": {"learned": why}}
-        return [replace(one, **unread) if one.student == "cyd" else one for one in class_], notes
+        return [replace(one, **unread) if one.student == "cyd" else one for one in class_]
 
     monkeypatch.setattr("course.grading.run.read_class", with_cyd_unread)
     result = run(submissions, out=out)
