@@ -8,7 +8,6 @@ import bz2
 import contextlib
 import gzip
 import io
-import itertools
 import lzma
 import stat
 import tarfile
@@ -117,8 +116,6 @@ TO_MEND = {
     "linked": "is a hard link: unpack its archive",
 }
 """What may be a lesson, once the instructor has unpacked it or has another one."""
-_LOCAL_HEADER = 30
-"""The bytes before an entry's data, at least."""
 
 
 class LimitedFile(io.BufferedReader):
@@ -152,19 +149,8 @@ def _members_of_zip(
     counted = LimitedFile(file, limits)
     opened = stack.enter_context(zipfile.ZipFile(counted))
     counted.has_opened()
-    _expect_apart(opened)
     for info in opened.infolist():
         yield _member(opened, info)
-
-
-def _expect_apart(opened: zipfile.ZipFile) -> None:
-    """Expect that no two entries share data, which would let a small zip stand for a huge one."""
-    spans = sorted(
-        (info.header_offset, info.header_offset + _LOCAL_HEADER + info.compress_size)
-        for info in opened.infolist()
-    )
-    if any(end > start for (_, end), (start, _) in itertools.pairwise(spans)):
-        raise OverLimit("has entries that overlap")
 
 
 def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:

@@ -22,12 +22,10 @@ from course.grading.submissions.files import (
     packed_files,
     place,
 )
-from course.grading.submissions.limits import Counted, SubmissionLimits, Unreadable, reason
+from course.grading.submissions.limits import Counted, SubmissionLimits, reason
 
-MAX_ARCHIVES = 5
-"""Of one student, those within archives too."""
 MAX_INNER_BYTES = 64 << 20
-"""Archives within archives are read into memory: those of one student together."""
+"""Of an archive within another, which is read into memory."""
 _MAX_MANIFEST_BYTES = 64 << 10
 """Twenty times what `course submit` packs."""
 
@@ -52,9 +50,7 @@ class Reading:
     failed: list[tuple[tuple[str, ...], Exception]] = field(default_factory=list)
     named: str = ""
     top_names: list[str] = field(default_factory=list)
-    _n_archives: int = 0
     _n_files: int = 0  # in archives
-    _n_inner_bytes: int = 0  # of archives within archives
 
     def note(self, path: tuple[str, ...], says: str) -> None:
         """Add a note on a place."""
@@ -109,14 +105,9 @@ class Reading:
         return Counted(file.open(), self.limits)
 
     def _in_archive(self, file: File, depth: int) -> Iterator[File]:
-        self._n_archives += 1
-        too_many = ""
-        if self._n_archives > MAX_ARCHIVES:
-            too_many = f"{MAX_ARCHIVES} zips"
-        elif self._n_files > MAX_FILES:
-            too_many = f"{MAX_FILES:,} files in the zips before"
-        if too_many:
-            self.note(file.path, f"was not opened, because there are more than {too_many}")
+        if self._n_files > MAX_FILES:
+            before = f"there are more than {MAX_FILES:,} files in the zips before"
+            self.note(file.path, f"was not opened, because {before}")
             return
         try:
             files = self._list(file)
@@ -130,29 +121,21 @@ class Reading:
 
     def _list(self, file: File) -> list[File]:
         """Open an archive and return its files."""
-        opened = self.stack.enter_context(file.open())
         if file.packed:
-            opened = self._in_memory(opened)
+            counted = replace(file, open=partial(self._opened, file))
+            opened = io.BytesIO(counted.read(MAX_INNER_BYTES))
+        else:
+            opened = self.stack.enter_context(file.open())
         members = members_of(opened, self.limits, self.stack)
         files = list(itertools.islice(packed_files(members), MAX_FILES + 1 - self._n_files))
         self._n_files += len(files)
         self.named = self.named or _named_in(files)
         return files
 
-    def _in_memory(self, packed: BinaryIO) -> BinaryIO:
-        left = MAX_INNER_BYTES - self._n_inner_bytes
-        data = Counted(packed, self.limits).read(left + 1)
-        if len(data) > left:
-            together = ", together with the zips before it" if self._n_inner_bytes else ""
-            raise Unreadable(f"is larger than {MAX_INNER_BYTES >> 20} MB{together}")
-        self._n_inner_bytes += len(data)
-        return io.BytesIO(data)
-
 
 def _named_in(files: Iterable[File]) -> str:
     """Return the name that was given to `course submit`; empty if there is none."""
     with contextlib.suppress(Exception):  # a forged archive can fail in any way
         member = next(file for file in files if file.path == (MANIFEST,))
-        with member.open() as manifest:
-            return safe_name(json.loads(manifest.read(_MAX_MANIFEST_BYTES))["name"])
+        return safe_name(json.loads(member.read(_MAX_MANIFEST_BYTES))["name"])
     return ""
