@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import string
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,47 +58,6 @@ def first_few(names: Sequence[str], separator: str = ", ") -> str:
     """
     others = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return separator.join(names[:5]) + others
-
-
-def exact_name(name: str) -> str:
-    """Return a name with the codes of unusual characters, to tell apart two that look the same."""
-    usual = string.ascii_letters + string.digits + " -_.,'"
-    return "".join(c if c in usual else f"(U+{ord(c):04X})" for c in name)
-
-
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that a page shows nothing for."""
-_CONFUSABLE = {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
-"""Scripts with letters that look the same, as in "a" and "\u0430"."""
-_WRITTEN_TOGETHER = {"CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}
-
-
-def is_deceptive(name: str) -> bool:
-    """Tell whether a name may look like another: with invisible letters, or of mixed scripts.
-
-    >>> is_deceptive("J\u0430ne"), is_deceptive("Jane\ufe0f"), is_deceptive("Zoë 李")
-    (True, True, False)
-    >>> is_deceptive("\uff4aane"), is_deceptive("bi\u217c\u217c")  # other forms of j and l
-    (True, True)
-    """
-    letters = [c for c in name if c.isalnum() and not c.isascii()]
-    words = [_scripts(word) for word in re.split(r"[\W\d_]+", name)]
-    return (
-        _INVISIBLE.search(name) is not None
-        or not name.isprintable()
-        or any(unicodedata.normalize("NFKC", letter).isascii() for letter in letters)
-        or len(_CONFUSABLE & set().union(*words)) > 1
-        or any(len(scripts) > 1 for scripts in words)
-    )
-
-
-def _scripts(word: str) -> set[str]:
-    """Return the scripts of a word's letters, by the first word of their Unicode names."""
-    letters = [sign for sign in word if unicodedata.category(sign) in ("Lu", "Ll", "Lt", "Lo")]
-    names = {re.split("[ -]", unicodedata.name(one, ""))[0] for one in letters}
-    return {"CJK" if name in _WRITTEN_TOGETHER else name for name in names}
 
 
 def _plain(text: str, also: str) -> str:

@@ -29,7 +29,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course.grading.names import OWNER_UNCLEAR, exact_name, is_deceptive, shown
+from course.grading.names import OWNER_UNCLEAR, shown
 from course.grading.submissions.archives import is_archive, members_of
 from course.grading.submissions.choice import (
     MAX_NOTEBOOK_BYTES,
@@ -94,7 +94,7 @@ class Submission:
             zip, or why the owner is unclear. Such a lesson is not graded, and is nobody's zero.
         refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
             of a sentence. That earns nothing.
-        refusal: the same for each lesson that is in none of these, if some files were not read.
+        refusal: the same for all lessons, if nothing was read.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
@@ -206,21 +206,12 @@ def _read(
     student: Student, source: Folder | Archive, reading: Reading, notebook: str
 ) -> Submission:
     notes = reading.notes
-    if student.looks_like_another:
-        exact = exact_name(next(iter(student.sources)))
-        notes.append(f"{OWNER_UNCLEAR}: {exact}; another student's name looks the same")
-    elif is_deceptive(student.name):
-        exact = exact_name(student.name)
-        notes.append(
-            f"{OWNER_UNCLEAR}: {exact}; some of its letters are invisible or look like others"
-        )
     files = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(is_unnamed, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` gives every zip the name {shown(name)}{named}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
     closed = [one for one in reading.failed if _may_be_mended(one[1])]
-    too_much = [one for one in reading.failed if isinstance(one[1], OverLimit)]
     modules, unread, refused, late = {}, {}, {}, set()
     to_do, meant = {}, {}
     for stem in stems():
@@ -262,11 +253,10 @@ def _read(
         tuple(notes),
         unread,
         refused,
-        "".join(f"was not found, and {place(path)} {error}" for path, error in too_much[:1]),
-        student.canvas_id,
-        student.moodle_id,
-        frozenset(late),
-        found_notebook,
+        canvas_id=student.canvas_id,
+        moodle_id=student.moodle_id,
+        late=frozenset(late),
+        notebook=found_notebook,
     )
 
 

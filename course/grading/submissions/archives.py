@@ -124,31 +124,20 @@ class LimitedFile(io.BufferedReader):
     def __init__(self, file: BinaryIO, limits: SubmissionLimits) -> None:
         super().__init__(file)
         self._limits = limits
-        self._is_open = False
-        self._directory_bytes = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        if not self._is_open:
-            if size is not None and size > self._limits.directory_bytes:
-                raise Unreadable("contains too many files")
-            self._directory_bytes = max(self._directory_bytes, size or 0)
+        if size is not None and size > self._limits.directory_bytes:
+            raise Unreadable("contains too many files")
         self._limits.spend()
         data = super().read(size)
         self._limits.spend(len(data))
         return data
 
-    def has_opened(self) -> None:
-        """Count the directory, once it is read."""
-        self._is_open = True
-        self._limits.directory_bytes -= self._directory_bytes
-
 
 def _members_of_zip(
     file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
-    counted = LimitedFile(file, limits)
-    opened = stack.enter_context(zipfile.ZipFile(counted))
-    counted.has_opened()
+    opened = stack.enter_context(zipfile.ZipFile(LimitedFile(file, limits)))
     for info in opened.infolist():
         yield _member(opened, info)
 

@@ -83,10 +83,6 @@ class Archive:
         inner = (file for file in self.files[name] if any(file.path[1:]))
         return Archive(replace(file, path=file.path[1:]) for file in inner)
 
-    def is_clone(self, _: str) -> bool:
-        """Return False: nobody packs what git keeps."""
-        return False
-
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name."""
         files = self.files[name]
@@ -131,10 +127,6 @@ class Folder:
     def inside(self, name: str) -> "Folder":
         """Return the folder of that name."""
         return Folder(self.path / name)
-
-    def is_clone(self, name: str) -> bool:
-        """Tell whether the folder of that name is a clone of a repository."""
-        return os.path.lexists(self.path / name / ".git")
 
     def below(self, name: str) -> Iterator[File]:
         """Yield the file of that name, or those in the folder of that name, nearest first."""

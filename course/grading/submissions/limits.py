@@ -10,7 +10,7 @@ MAX_BYTES = 256 << 20
 MAX_SECONDS = 5.0
 """Of the processor's time."""
 MAX_DIRECTORY_BYTES = 16 << 20
-"""The directories of a student's archives together: some 100,000 files."""
+"""The directory of an archive: some 100,000 files."""
 _PIECE = 1 << 16
 """Bytes that are read at once, between two looks at the clock."""
 
@@ -36,7 +36,7 @@ class SubmissionLimits:
 
     Attributes:
         exceeded: why nothing more is read, as the rest of a sentence; empty while more may be.
-        directory_bytes: how many bytes the directories of further archives may have.
+        directory_bytes: how many bytes the directory of an archive may have.
     """
 
     def __init__(self, n_bytes: float, seconds: float, directory_bytes: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from course.grading.names import exact_name, first_few, safe_name, shown
+from course.grading.names import first_few, safe_name, shown
 from course.grading.submissions.archives import is_archive, without_ending
 from course.grading.submissions.choice import defines
 from course.grading.submissions.file_names import (
@@ -52,8 +52,6 @@ class Student:
         canvas_id: the number by which Canvas knows the student, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         unclear: why the owner of this work is not known, as a sentence; empty if it is known.
-        looks_like_another: whether another name looks the same, except for what was added to it;
-            False if a platform gave this student a number.
     """
 
     name: str
@@ -61,7 +59,6 @@ class Student:
     canvas_id: str
     moodle_id: str
     unclear: str
-    looks_like_another: bool
 
 
 class _Owner(NamedTuple):
@@ -98,10 +95,7 @@ def students_of(names: Sources, prefix: str = "", numbers: Collection[str] = ())
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
         of_canvas = owner.number if owner.form is CANVAS else ""
         of_moodle = owner.number if owner.form is MOODLE else ""
-        looks_like_another = is_shared and not owner.number
-        students.append(
-            Student(name, sources, of_canvas, of_moodle, unclear.get(owner, ""), looks_like_another)
-        )
+        students.append(Student(name, sources, of_canvas, of_moodle, unclear.get(owner, "")))
     n_students = Counter(student.name for student in students)
     distinct = [
         one
@@ -112,29 +106,16 @@ def students_of(names: Sources, prefix: str = "", numbers: Collection[str] = ())
     return sorted(distinct, key=lambda student: student.name)
 
 
-_FEW = 5
-"""So many clones may begin alike by chance, or because some students wish it."""
-
-
 def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
-    """Return what all names of a class's clones begin with, up to a hyphen; or nothing.
+    """Return what the names of a class's clones begin with, if GitHub Classroom made their folder.
 
-    GitHub Classroom calls each of them by the assignment and the login: rope-jane, rope-bob, in a
-    folder rope-submissions.
+    It calls each of them by the assignment and the login: rope-jane and rope-bob, in a folder
+    rope-submissions.
     """
-    folders = [name for name, kind in names.items() if kind == "folder"]
-    clones = [name for name in folders if source.is_clone(name)]
-    if not clones or len(clones) < len(folders):
-        return ""
-    told = source.path.name.removesuffix("submissions")
-    if told.endswith("-") and all(name.startswith(told) for name in clones):
-        return told
-    if len(clones) < _FEW:
-        return ""
-    pairs = zip(min(clones), max(clones), strict=False)
-    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
-    common = "".join(letter for letter, _ in alike)
-    return common[: common.rfind("-") + 1]
+    prefix = source.path.name.removesuffix("submissions") if isinstance(source, Folder) else ""
+    clones = [name for name, kind in names.items() if kind == "folder"]
+    is_so_called = prefix.endswith("-") and all(name.startswith(prefix) for name in clones)
+    return prefix if is_so_called else ""
 
 
 def _owners_of(name: str, kind: str) -> list[_Owner]:
@@ -192,9 +173,7 @@ def _claimed_twice(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
     for rivals in claims.values():
         sources = sorted(source for owner in rivals for source in owners[owner].items())
         if len(sources) > 1:
-            is_distinct = len({shown(name) for name, _ in sources}) == len(sources)
-            as_text = shown if is_distinct else exact_name
-            *called, last = (f"{as_text(name)}{'/' * (kind == 'folder')}" for name, kind in sources)
+            *called, last = (f"{shown(name)}{'/' * (kind == 'folder')}" for name, kind in sources)
             all_claim = f"{', '.join(called)} and {last} {'all' if called[1:] else 'both'} claim"
             found |= dict.fromkeys(rivals, f"{all_claim} the name {rivals[0].shown}: keep one.")
     return found

@@ -291,10 +291,10 @@ def test_what_the_test_says_is_found_in_its_file():
 
 
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
-    note = f"{OWNER_UNCLEAR}: ann_1; another student's name looks the same"
+    note = f"{OWNER_UNCLEAR}: `course submit` gives every zip the name submission.zip"
     page = " ".join(feedback(result(), notes=(note, RENAMED)).words)
     for text in (page, json.dumps(gradescope(result(), notes=(note, RENAMED)))):
-        assert RENAMED in text and "another student" not in text
+        assert RENAMED in text and "every zip" not in text
 
 
 @pytest.mark.parametrize(

@@ -239,21 +239,12 @@ def test_a_submission_by_itself_is_a_class_of_one(tmp_path, files):
 
 
 def test_clones_of_github_classroom_are_called_by_the_login(tmp_path):
-    def class_of(assignment, logins):
-        folder, clones = tmp_path / assignment, [f"{assignment}-{login}" for login in logins]
-        write(folder, {f"{clone}/exercises/rope.py": "a" for clone in clones})
-        without_git = {*read(folder)}
-        assert without_git == {*clones}
-        write(folder, {f"{clone}/.git/HEAD": "" for clone in clones} | {"roster.csv": ""})
-        return folder, {*read(folder)}
-
-    logins = {"jane", "mary-ann", "jim", "bob", "bea"}
-    folder, students = class_of("what-and-where", logins)
-    assert students == logins
-    _, students = class_of("rope", {"xx-jane", "xx-bob"})  # both call themselves xx-
-    assert students == {"rope-xx-jane", "rope-xx-bob"}
-    folder = (tmp_path / "rope").rename(tmp_path / "rope-submissions")
+    clones = {f"rope-{login}/exercises/rope.py": "a" for login in ("xx-jane", "xx-bob")}
+    folder = write(tmp_path / "rope", clones | {"roster.csv": ""})
+    assert {*read(folder)} == {"rope-xx-jane", "rope-xx-bob"}
+    folder = folder.rename(tmp_path / "rope-submissions")
     assert {*read(folder)} == {"xx-jane", "xx-bob"}
+    assert {*read(write(folder, {"jim/rope.py": ""}))} == {"rope-xx-jane", "rope-xx-bob", "jim"}
 
 
 def test_all_lessons_are_read_as_they_are(tmp_path):
@@ -998,32 +989,6 @@ def test_names_of_one_hash_are_two_students(tmp_path):
     assert len({file_stem(student) for student in found}) == 2
 
 
-HONEST_NAMES = [
-    *("Zoë van Dyk", "Łukasz O'Brien-Đặng", "Иванова, Анна", "Γιώργος Παπαδόπουλος", "王小明"),
-    *(
-        "佐々木 ツヨシ",
-        "김민준",
-        "أحمد عبد الله",
-        "דוד כהן",
-        "अनिल कुमार",
-        "ณัฐพล",
-        "O'Brien, Zoë (अनिल) 李",
-    ),
-    *("jane_doe-2", "Kaʻiulani", "Nguyễn Văn Å", "anon_x1", "Müller 李明", "田中さくら"),
-]
-DECEPTIVE_NAMES = [f"Jan{sign}e" for sign in "\u034f\u115f\u3164\ufe0f\U000e0101"]
-DECEPTIVE_NAMES += ["J\u0430ne", "\u0410nn Doe", "Ann \u0421\u043e\u0440", "Ann\u03bf"]
-
-
-def test_names_with_invisible_or_similar_letters_are_named(tmp_path):
-    names = HONEST_NAMES + DECEPTIVE_NAMES
-    write(tmp_path, {f"{name}/rope.py": name for name in names})
-    found = {one.modules["rope"].decode(): notes(one) for one in read(tmp_path).values()}
-    assert {name for name in names if "look like others" in found[name]} == {*DECEPTIVE_NAMES}
-    assert "J(U+0430)ne" in found["J\u0430ne"]
-    assert {found[name] for name in HONEST_NAMES} == {""}
-
-
 def test_names_that_look_the_same_are_told_apart_and_a_safe_one_is_never_changed(tmp_path):
     names = ["A<b", "A>b", "Zo\xeb?", "Zoe\u0308*", "ann_b", "Ann<b", "ann>B", "<b>ivy"]
     found = read(write(tmp_path, {f"{name}/rope.py": name for name in names}))
@@ -1031,10 +996,7 @@ def test_names_that_look_the_same_are_told_apart_and_a_safe_one_is_never_changed
     assert (spelled["ann_b"], spelled["<b>ivy"]) == ("ann_b", "_b_ivy")
     assert spelled["Ann<b"].startswith("Ann_b~")
     assert spelled["ann>B"].startswith("ann_B~")
-    exact = ["A(U+003C)b", "A(U+003E)b", "Zo(U+00EB)(U+003F)", "Zoe(U+0308)(U+002A)"]
-    assert [notes(found[spelled[name]]) for name in names[:4]] == [
-        f"owner unclear: {name}; another student's name looks the same" for name in exact
-    ]
+    assert len({spelled[name] for name in names}) == len(names)
 
 
 def test_a_name_with_a_number_in_it_is_not_anothers_on_moodle(tmp_path):
@@ -1318,14 +1280,6 @@ def test_a_zip_of_too_many_files_is_refused_before_it_fills_the_memory(tmp_path,
     monkeypatch.setattr(limits, "MAX_DIRECTORY_BYTES", 10_000)
     one = read_zip(tmp_path, zipped({f"{i}.txt": "" for i in range(500)}))
     assert (one.modules, one.notes[0]) == ({}, TOO_MANY.format("ann.zip"))
-    work = zipped({f"{i}.txt": "" for i in range(120)} | {"rope.py": "a"})  # shared by all zips
-    write(tmp_path / "all", {"ann/1.zip": work, "ann/2.zip": work, "bob/1.zip": work})
-    write(tmp_path / "all", {"cid/1.zip": zipped({"1.zip": work, "2.zip": work})})
-    found = read(tmp_path / "all")
-    assert {modules(one) for one in found.values()} == {"rope a"}
-    assert notes(found["ann"]) == TOO_MANY.format("2.zip")
-    assert notes(found["bob"]) == ""
-    assert notes(found["cid"]) == TOO_MANY.format("1.zip/2.zip")
     monkeypatch.setattr(submissions, "MAX_CLASS_DIRECTORY_BYTES", 10_000)
     (tmp_path / "class.zip").write_bytes(zipped({f"{i}/rope.py": "" for i in range(500)}))
     with pytest.raises(SubmissionsError, match="contains too many files"):
