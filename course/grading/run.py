@@ -100,7 +100,8 @@ def grade_class(
             "with --lesson, too, or leave out its column"
         )
     table = Table(request.export.name, request.export.read_bytes()) if request.export else None
-    numbers = _numbers_in(table, request.lms) if table else []
+    find_numbers = canvas_numbers if request.lms == "canvas" else moodle_numbers
+    numbers = find_numbers(table).values() if table else ()
     submissions = read_class(request.submissions, partial(progress, "Reading"), numbers=numbers)
     wanted = list(request.named) or _lessons_in(submissions)
     export, rows, notes = None, {}, []
@@ -189,11 +190,6 @@ def _check_folders(request: Request) -> None:
 
 def _export_path(request: Request) -> Path:
     return request.out / f"{request.lms}.csv"
-
-
-def _numbers_in(table: Table, lms: str) -> list[str]:
-    """Return the numbers of the students in an export."""
-    return [*(canvas_numbers if lms == "canvas" else moodle_numbers)(table).values()]
 
 
 def _read_export(table: Table, lms: str, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:

@@ -231,7 +231,11 @@ def _read(
                 refused[stem] = reason(error)
                 if _may_be_mended(error):
                     unread[stem] = f"{_could_not_read(chosen.path, error)}."
-        holding = [one for one in closed if is_archive(one[0][-1]) or _may_hold(*one, stem)]
+        holding = [
+            (path, error)
+            for path, error in closed
+            if is_archive(path[-1]) or looks_like(path, stem) or not isinstance(error, OtherArchive)
+        ]
         if stem not in modules and stem not in unread and holding:
             path, error = holding[0]
             may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
@@ -271,11 +275,6 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
 def _may_be_mended(error: Exception) -> bool:
     """Tell whether the instructor can make readable what could not be read, or have another one."""
     return isinstance(error, NeedsInstructor) or not isinstance(error, Unreadable | MemoryError)
-
-
-def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
-    """Tell whether what could not be read may be a lesson, or a folder with it."""
-    return not isinstance(error, OtherArchive) or looks_like(path, stem)
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

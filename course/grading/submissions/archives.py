@@ -118,26 +118,19 @@ TO_MEND = {
 """What may be a lesson, once the instructor has unpacked it or has another one."""
 
 
-class LimitedFile(io.BufferedReader):
-    """An archive's file, of which every byte counts; `zipfile` reads the directory in one go."""
-
-    def __init__(self, file: BinaryIO, limits: SubmissionLimits) -> None:
-        super().__init__(file)
-        self._limits = limits
+class _ZipFile(Counted):
+    """The file of a zip; `zipfile` reads the directory in one go."""
 
     def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size > self._limits.directory_bytes:
+        if size is not None and size > self.limits.directory_bytes:
             raise Unreadable("contains too many files")
-        self._limits.spend()
-        data = super().read(size)
-        self._limits.spend(len(data))
-        return data
+        return super().read(size)
 
 
 def _members_of_zip(
     file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
-    opened = stack.enter_context(zipfile.ZipFile(LimitedFile(file, limits)))
+    opened = stack.enter_context(zipfile.ZipFile(_ZipFile(file, limits)))
     for info in opened.infolist():
         yield _member(opened, info)
 

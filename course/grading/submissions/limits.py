@@ -11,8 +11,6 @@ MAX_SECONDS = 5.0
 """Of the processor's time."""
 MAX_DIRECTORY_BYTES = 16 << 20
 """The directory of an archive: some 100,000 files."""
-_PIECE = 1 << 16
-"""Bytes that are read at once, between two looks at the clock."""
 
 
 class Unreadable(Exception):
@@ -70,34 +68,23 @@ class SubmissionLimits:
             raise OverLimit(self.exceeded)
 
 
-class Counted(io.RawIOBase):
+class Counted(io.BufferedReader):
     """A file of which every byte counts against limits."""
 
     def __init__(self, file: BinaryIO, limits: SubmissionLimits) -> None:
-        self._file = file
-        self._limits = limits
+        super().__init__(file)
+        self.limits = limits
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         """Return that many bytes, or as many as there are.
 
         Raises:
             OverLimit: nothing more may be read.
         """
-        parts, left = [], size
-        while left > 0:
-            self._limits.spend()
-            data = self._file.read(min(left, _PIECE))
-            self._limits.spend(len(data))
-            if not data:
-                break
-            parts.append(data)
-            left -= len(data)
-        return b"".join(parts)
-
-    def close(self) -> None:
-        """Close the file."""
-        super().close()
-        self._file.close()
+        self.limits.spend()
+        data = super().read(size)
+        self.limits.spend(len(data))
+        return data
 
 
 def reason(error: Exception) -> str:

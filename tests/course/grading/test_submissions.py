@@ -1153,7 +1153,7 @@ def test_what_this_machine_cannot_read_is_not_taken_for_missing(tmp_path, monkey
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(archives.LimitedFile, "read", fail)  # while the zip is read
+    monkeypatch.setattr(limits.Counted, "read", fail)  # while the zip is read
     assert {*read(tmp_path)["ann"].unread} == {*STEMS}
 
 
@@ -1207,6 +1207,7 @@ def test_a_tar_is_read_as_a_zip_is(tmp_path, kind):
 def test_what_a_class_in_a_tar_has_beside_its_lessons_is_not_kept(tmp_path, monkeypatch):
     """One student's large files are no reason not to read the others."""
     monkeypatch.setattr(archives, "MAX_KEPT", 1 << 20)
+    monkeypatch.setattr(reading, "MAX_INNER_BYTES", 16 << 20)
     large = bytes(8 << 20)
     files = {"ann/rope.py": "a", "bob.zip": zipped({"rope.py": "b"})}
     files |= {f"eve/{n}.{ending}": large for n in range(5) for ending in ("bin", "zip")}
@@ -1223,7 +1224,7 @@ def test_a_class_that_needs_too_much_memory_is_a_sentence(tmp_path, monkeypatch)
         raise MemoryError
 
     (tmp_path / "class.zip").write_bytes(zipped({"ann/rope.py": "a"}))
-    monkeypatch.setattr(archives.LimitedFile, "read", fail)
+    monkeypatch.setattr(limits.Counted, "read", fail)
     with pytest.raises(SubmissionsError, match="needs too much memory to read"):
         read_submissions(tmp_path / "class.zip")
 
