@@ -1,7 +1,7 @@
 """A run of the grader: from the submissions of a class to its grades, reports and export."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ from course.grading.judge.local import local_judges
 from course.grading.judge.schedule import judge_units
 from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
 from course.grading.lms.canvas import canvas_numbers, read_canvas
-from course.grading.lms.export import Export, columns_named, filled_in, find_people
+from course.grading.lms.export import columns_named, filled_in, find_people
 from course.grading.lms.moodle import moodle_numbers, read_moodle
 from course.grading.lms.table import ExportError, Table
 from course.grading.published import find_published
@@ -100,13 +100,14 @@ def grade_class(
             "with --lesson, too, or leave out its column"
         )
     table = Table(request.export.name, request.export.read_bytes()) if request.export else None
-    find_numbers = canvas_numbers if request.lms == "canvas" else moodle_numbers
+    is_canvas = request.lms == "canvas"
+    find_numbers = canvas_numbers if is_canvas else moodle_numbers
     numbers = find_numbers(table).values() if table else ()
     submissions = read_class(request.submissions, partial(progress, "Reading"), numbers=numbers)
     wanted = list(request.named) or _lessons_in(submissions)
     export, rows, notes = None, {}, []
     if table:
-        export = _read_export(table, request.lms, titles, wanted)
+        export = read_canvas(table, titles) if is_canvas else read_moodle(table, titles, wanted)
         rows, strangers, unclear = find_people(export, submissions)
         if strangers:
             notes.append(f"Students who are not in {export.table.name}: {'; '.join(strangers)}.")
@@ -190,12 +191,6 @@ def _check_folders(request: Request) -> None:
 
 def _export_path(request: Request) -> Path:
     return request.out / f"{request.lms}.csv"
-
-
-def _read_export(table: Table, lms: str, titles: Mapping[str, str], wanted: list[Lesson]) -> Export:
-    if lms == "canvas":
-        return read_canvas(table, titles)
-    return read_moodle(table, titles, wanted)
 
 
 def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:

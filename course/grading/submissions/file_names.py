@@ -8,7 +8,6 @@ from course.core.copies import original_name
 from course.core.syllabus import lessons
 from course.grading.submissions.archives import is_archive
 
-SOURCES = {".py", ".ipynb"}
 MAX_DEPTH = 8
 """So many folders deep may a module lie; beyond that nobody looks."""
 MAX_LENGTH = 255

@@ -23,7 +23,9 @@ MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
 TOO_MANY = "contains more than {:,} files; some were not looked at"
 NO_FILE = "is a link or a device, and was not read"
-_ANOTHERS = "has another name, so it may be somebody else's: only a copy of it would be read"
+_ANOTHERS = (
+    "has another name elsewhere, so it may be somebody else's: only a copy of it would be read"
+)
 
 
 @dataclass(frozen=True, slots=True)  # an archive may have very many

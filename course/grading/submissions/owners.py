@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from course.grading.submissions.file_names import (
     MOODLE,
     MOODLE_FOLDER,
     OF_COURSE,
-    SOURCES,
     is_code,
     is_loose_module,
     is_notebook,
@@ -86,24 +85,25 @@ def students_of(names: Sources, prefix: str = "", numbers: Collection[str] = ())
     for name, kind in names.items():
         for owner in whose[name]:
             owners[owner][name] = kind
-    unclear = _claimed_twice(owners) | _loose(owners) | of_several
+    loose = {
+        owner: f"{shown(name)} is not in a folder with its student's name: put it into one."
+        for owner, sources in owners.items()
+        for name, kind in sources.items()
+        if _is_loose(name, kind)
+    }
+    unclear = _claimed_twice(owners) | loose | of_several
     n_owners = Counter(owner.shown.casefold() for owner in owners)
-    students = []
+    students: dict[str, Student] = {}
     for owner, sources in owners.items():
         is_shared = n_owners[owner.shown.casefold()] > 1
         keeps = not is_shared or owner.name == owner.shown
         name = owner.shown if keeps else f"{owner.shown}~{_tag(owner.number or owner.name)}"
+        if name in students:
+            name = f"{name}~{_digest(next(iter(sources)))}"
         of_canvas = owner.number if owner.form is CANVAS else ""
         of_moodle = owner.number if owner.form is MOODLE else ""
-        students.append(Student(name, sources, of_canvas, of_moodle, unclear.get(owner, "")))
-    n_students = Counter(student.name for student in students)
-    distinct = [
-        one
-        if n_students[one.name] == 1
-        else replace(one, name=f"{one.name}~{_digest(next(iter(one.sources)))}")
-        for one in students
-    ]
-    return sorted(distinct, key=lambda student: student.name)
+        students[name] = Student(name, sources, of_canvas, of_moodle, unclear.get(owner, ""))
+    return sorted(students.values(), key=lambda student: student.name)
 
 
 def prefix_of_clones(source: Folder | Archive, names: Sources) -> str:
@@ -216,19 +216,9 @@ def _is_loose(name: str, kind: str) -> bool:
     Google Classroom gives such names ("Jane Doe - rope.py"), but a student may choose them, too.
     """
     path = (name,)
-    is_source = Path(name).suffix.lower() in SOURCES or may_be_module(path)
+    is_source = Path(name).suffix.lower() in (".py", ".ipynb") or may_be_module(path)
     is_source |= is_code(path) and any(names_lesson(path, stem) for stem in stems())
     return kind != "folder" and is_source and not platform_name(name)
-
-
-def _loose(owners: Mapping[_Owner, Sources]) -> dict[_Owner, str]:
-    """Return the owners of loose files, with a sentence that names the file."""
-    return {
-        owner: f"{shown(name)} is not in a folder with its student's name: put it into one."
-        for owner, sources in owners.items()
-        for name, kind in sources.items()
-        if _is_loose(name, kind)
-    }
 
 
 def _tag(identity: str) -> str:
