@@ -106,10 +106,6 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(_ENDINGS)
 
 
-# --- zips -------------------------------------------------------------------------------------
-
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Python unpacks the others without any limit on what comes out."""
 TO_MEND = {
     "encrypted": "is encrypted: ask for it without a password",
     "compressed": "is compressed in an unusual way",
@@ -117,8 +113,13 @@ TO_MEND = {
 }
 """What may be a lesson, once the instructor has unpacked it or has another one."""
 
+# --- zips -------------------------------------------------------------------------------------
 
-class _ZipFile(Counted):
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Python unpacks the others without any limit on what comes out."""
+
+
+class _FileOfZip(Counted):
     """The file of a zip; `zipfile` reads the directory in one go."""
 
     def read(self, size: int | None = -1) -> bytes:
@@ -130,7 +131,7 @@ class _ZipFile(Counted):
 def _members_of_zip(
     file: BinaryIO, limits: SubmissionLimits, stack: contextlib.ExitStack
 ) -> Iterator[Member]:
-    opened = stack.enter_context(zipfile.ZipFile(_ZipFile(file, limits)))
+    opened = stack.enter_context(zipfile.ZipFile(_FileOfZip(file, limits)))
     for info in opened.infolist():
         yield _member(opened, info)
 

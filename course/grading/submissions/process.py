@@ -75,6 +75,8 @@ def read_class(
                 case Submission():
                     found.append(message)
                     progress(len(found), len(names))
+                    if len(found) == len(names):
+                        return found
                 case Unreadable() if not names:
                     raise SubmissionsError(f"{path} {message}")
                 case OverLimit():
@@ -103,7 +105,9 @@ def _messages(
             if process.wait() == -_SIGXCPU:
                 yield OverLimit(f"takes more than {limits.MAX_SECONDS:g} seconds to read")
             elif process.returncode:
-                yield Unreadable("was not read, because somebody killed that: run it again")
+                yield Unreadable(
+                    "was not read: the process that reads it was killed; run the same command again"
+                )
         except queue.Empty:
             yield Unreadable(f"takes more than {MAX_WAIT} seconds to read")
         finally:

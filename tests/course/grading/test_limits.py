@@ -129,7 +129,7 @@ def test_a_reader_that_is_killed_costs_nobody_anything(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     program = process.PROGRAM
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(1), 1))
-    with pytest.raises(SubmissionsError, match="was not read, because somebody killed that"):
+    with pytest.raises(SubmissionsError, match="the process that reads it was killed"):
         read_class(class_)
     (tmp_path / "times").unlink()
     monkeypatch.setattr(process, "PROGRAM", program.replace("send_class(", KILLED.format(3), 1))
