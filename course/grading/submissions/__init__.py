@@ -143,12 +143,11 @@ class SubmittedClass:
             reading = Reading(stack)
             try:
                 submission = _read(student, self._source, reading, notebook)
+                reading.limits.spend()  # it may be exceeded where any error means damage
             except OverLimit as why:
                 return refused_whole(student.name, why)
             except MemoryError:
                 return refused_whole(student.name, "needs too much memory to read")
-            if why := reading.limits.exceeded:  # where every error means that a file is damaged
-                return refused_whole(student.name, why)
             return submission
 
 

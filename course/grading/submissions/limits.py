@@ -33,14 +33,14 @@ class SubmissionLimits:
     """What may still be read of one student's files.
 
     Attributes:
-        exceeded: why nothing more is read, as the rest of a sentence; empty while more may be.
+        left: how many bytes may still be read.
         directory_bytes: how many bytes the directory of an archive may have.
     """
 
     def __init__(self, n_bytes: float, seconds: float, directory_bytes: int) -> None:
-        self.exceeded = ""
+        self._exceeded = ""
         self.directory_bytes = directory_bytes
-        self._bytes = n_bytes
+        self.left = n_bytes
         self._end = time.process_time() + seconds
 
     @classmethod
@@ -48,24 +48,19 @@ class SubmissionLimits:
         """Return the limits for all that one student handed in."""
         return cls(MAX_BYTES, MAX_SECONDS, MAX_DIRECTORY_BYTES)
 
-    @property
-    def left(self) -> float:
-        """Return how many bytes may still be read."""
-        return self._bytes
-
     def spend(self, n_bytes: int = 0) -> None:
         """Count some bytes, and look at the clock.
 
         Raises:
             OverLimit: that was too much, now or before.
         """
-        self._bytes -= n_bytes
-        if self._bytes < 0:
-            self.exceeded = f"takes more than {MAX_BYTES >> 20} MB to read"
+        self.left -= n_bytes
+        if self.left < 0:
+            self._exceeded = f"takes more than {MAX_BYTES >> 20} MB to read"
         elif time.process_time() > self._end:
-            self.exceeded = f"takes more than {MAX_SECONDS:g} seconds to read"
-        if self.exceeded:
-            raise OverLimit(self.exceeded)
+            self._exceeded = f"takes more than {MAX_SECONDS:g} seconds to read"
+        if self._exceeded:
+            raise OverLimit(self._exceeded)
 
 
 class Counted(io.BufferedReader):

@@ -269,12 +269,13 @@ def _without_wrapping(zipped: Archive) -> Archive:
 def _is_work(source: Folder | Archive) -> bool:
     """Tell whether this is the work of one student, with nothing of another's next to it."""
     names = source.names()
-    if _holds_others(names, OF_COURSE):
+    is_clone = names.get("exercises") == "folder"
+    place = source.inside("exercises").names() if is_clone else names
+    if _holds_others(names, OF_COURSE) or not any(
+        itertools.starmap(is_loose_module, place.items())
+    ):
         return False
-    if names.get("exercises") == "folder":
-        return any(itertools.starmap(is_loose_module, source.inside("exercises").names().items()))
-    is_there = any(itertools.starmap(is_loose_module, names.items()))
-    return is_there and not _may_be_of_several(source, names)
+    return is_clone or not _may_be_of_several(source, names)
 
 
 def _holds_others(names: Sources, own: set[str]) -> bool:
@@ -292,13 +293,13 @@ def _may_be_of_several(source: Folder | Archive, names: Sources) -> bool:
     a lesson's name, has more in its name: lookup (1).py, Jane Doe - lookup.py, jane.py.
     """
     loose = [name for name, kind in names.items() if _is_loose(name, kind)]
-    modules = [name for name in loose if is_loose_module(name, names[name])]
-    own = [stem for stem in stems() for name in modules if is_renamed(("", name), stem)]
+    own = [stem for stem in stems() for name in loose if is_renamed(("", name), stem)]
     others = [
         name
         for name in loose
-        if name not in modules
-        and not any(is_renamed(("", name), stem, ".ipynb") for stem in stems())
+        if not any(
+            is_renamed(("", name), stem, end) for stem in stems() for end in (".py", ".ipynb")
+        )
     ]
     return len({*own}) < len(own) or any(
         may_be_module((name,)) or (is_code((name,)) and defines(file, stem))
