@@ -38,7 +38,6 @@ class SubmissionLimits:
     """
 
     def __init__(self, n_bytes: float, seconds: float, directory_bytes: int) -> None:
-        self._exceeded = ""
         self.directory_bytes = directory_bytes
         self.left = n_bytes
         self._end = time.process_time() + seconds
@@ -56,11 +55,9 @@ class SubmissionLimits:
         """
         self.left -= n_bytes
         if self.left < 0:
-            self._exceeded = f"takes more than {MAX_BYTES >> 20} MB to read"
-        elif time.process_time() > self._end:
-            self._exceeded = f"takes more than {MAX_SECONDS:g} seconds to read"
-        if self._exceeded:
-            raise OverLimit(self._exceeded)
+            raise OverLimit(f"takes more than {MAX_BYTES >> 20} MB to read")
+        if time.process_time() > self._end:
+            raise OverLimit(f"takes more than {MAX_SECONDS:g} seconds to read")
 
 
 class Counted(io.BufferedReader):
