@@ -11,11 +11,11 @@ import errno
 import functools
 import inspect
 import os
+import pkgutil
 import re
 import sys
-import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -100,24 +100,27 @@ def _watch_files() -> None:
             raise PermissionError(REFUSED)
 
     sys.addaudithook(refuse)
-    torch.save = _reported(torch.save, lambda obj, f, *_, **__: ("open", f, "wb", 0))
-    torch.from_file = _reported(
-        torch.from_file, lambda filename, *_, **__: ("open", filename, "rb", 0)
-    )
-    if sys.version_info < (3, 12):
-        start = _reported(threading.Thread.start, lambda _: ("_thread.start_new_thread",))
-        threading.Thread.start = start
+    for place, what in _UNREPORTED.items():
+        _report(*place.rsplit(".", 1), *what)
 
 
-def _reported(function: Callable, event: Callable[..., tuple]) -> Callable:
-    """Return a function that reports its calls: what happens in C++ is not reported by Python."""
+def _report(owner: str, name: str, event: str, mode: str = "") -> None:
+    """Have a function report its calls: Python reports nothing of what happens in C++."""
+    of_owner = pkgutil.resolve_name(owner)
+    function = getattr(of_owner, name, None)
+    if function is None:  # on Windows
+        return
 
     @functools.wraps(function)
     def reporting(*args: Any, **kwargs: Any) -> Any:
-        sys.audit(*event(*args, **kwargs))
+        given = [*args, *kwargs.values()]
+        files = [one for one in given if isinstance(one, str | os.PathLike)]
+        is_shared = any(one is True for one in given)  # what is written goes to the file
+        if files or not mode:
+            sys.audit(event, *files[:1], "wb" if is_shared else mode, 0)
         return function(*args, **kwargs)
 
-    return reporting
+    setattr(of_owner, name, reporting)
 
 
 REFUSED = (
@@ -133,6 +136,17 @@ _REFUSED = {
     *("signal.pthread_kill", "sqlite3.connect", "subprocess.Popen"),
 }
 """Events that Python reports: https://docs.python.org/3/library/audit_events.html."""
+
+_UNREPORTED = {
+    "torch._C.PyTorchFileWriter": ("open", "wb"),  # of `torch.save` and `torch.export.save`
+    "torch._C.ScriptModule.save": ("open", "wb"),  # of `torch.jit.save`
+    "torch.from_file": ("open", "rb"),
+    "torch.UntypedStorage.from_file": ("open", "rb"),
+    "os.mkfifo": ("open", "wb"),
+    "_thread.start_new_thread": ("_thread.start_new_thread",),  # Python 3.11 does not report it
+    "threading._start_new_thread": ("_thread.start_new_thread",),
+}
+"""What Python does not report, and what is reported for it: the event, and the mode of a file."""
 
 
 def _writes(mode: str | None, flags: int) -> bool:

@@ -95,6 +95,22 @@ def test_a_worker_imports_packages_and_knows_nothing(monkeypatch):
     assert answer(seen) == "('numpy.polynomial.hermite', 8, True, '/')"
 
 
+@pytest.fixture
+def forget_rules():
+    sandbox.rules_for_workers.cache_clear()
+    yield
+    sandbox.rules_for_workers.cache_clear()
+
+
+def test_a_worker_may_read_a_package_that_a_pth_file_leads_to(monkeypatch, forget_rules, tmp_path):
+    package = tmp_path / "numpy" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text("read", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)  # as a line of a .pth file does
+    monkeypatch.delitem(sys.modules, "numpy")  # or it is where it was found
+    assert answer(package.read_text) == "read"
+
+
 # --- hostile code ---------------------------------------------------------------------------
 
 
@@ -323,13 +339,6 @@ def test_too_much_processor_time(run):
 
 
 # --- no sandbox, no run ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def forget_rules():
-    sandbox.rules_for_workers.cache_clear()
-    yield
-    sandbox.rules_for_workers.cache_clear()
 
 
 def test_another_system_is_told_so(monkeypatch):

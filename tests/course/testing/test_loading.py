@@ -1,5 +1,6 @@
 """What stands outside of functions and classes costs nothing, at home and in class."""
 
+import os
 import threading
 
 import pytest
@@ -85,10 +86,33 @@ def test_a_file_in_which_nothing_can_be_defined_says_so_once(tmp_path):
     assert (result.points, result.remark) == (0, "")
 
 
-@pytest.mark.parametrize("inside", ["open('x.txt', 'w')", "__import__('os').mkdir('x')"])
-def test_what_is_refused_in_class_is_refused_at_home(inside, tmp_path):
-    text = f"{SOLUTION}\nright = lookup\ndef lookup(*_):\n    {inside}\n    return right(*_)\n"
+TRACED = "torch.jit.trace(torch.nn.Linear(1, 1), torch.ones(1))"
+REFUSED = [
+    "open('x', 'w')",
+    "os.mkdir('x')",
+    "os.mkfifo('x')",
+    "torch.serialization.save(1, 'x')",
+    f"torch.jit.save({TRACED}, 'x')",
+    f"{TRACED}.save('x')",
+    "torch._C.PyTorchFileWriter('x')",
+    "torch.from_file('x', shared=True, size=1)",
+    "torch.UntypedStorage.from_file('x', True, 1)",
+    "torch.FloatStorage.from_file('x', True, 1)",
+    "_thread.start_new_thread(print, ())",
+    "threading.Thread(target=print).start()",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("inside", REFUSED)
+def test_what_is_refused_in_class_is_refused_at_home(inside, tmp_path, monkeypatch):
+    if inside.startswith("os.") and not hasattr(os, inside[3:].partition("(")[0]):
+        pytest.skip("this system has no such call")
+    monkeypatch.chdir(tmp_path)
+    text = f"import _thread, os, threading\n{SOLUTION}\nright = lookup\ndef lookup(*_):\n"
+    text += f"    {inside}\n    return right(*_)\n"
     wrong = loaded_at_home(text, tmp_path).exercises[0].first_wrong
+    assert not (tmp_path / "x").exists()
     assert "code may not change files" in wrong.message
 
 
