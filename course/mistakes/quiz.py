@@ -29,8 +29,8 @@ from course.testing.source import definitions
 
 N_QUESTIONS, _MOST_TRIED, _MOST_CASES, _SECONDS = 3, 25, 8, 2
 """Of mistakes and tests of an exercise; how long a test of an edited module may take."""
-_LONGEST, _LARGEST, _NOTICED = 120, 1000, 0.02
-"""Letters of a call; a number to be computed; by how much another one changes, per unit."""
+_LONGEST, _LONGEST_LINE, _LARGEST, _NOTICED = 120, 200, 1000, 0.02
+"""Letters of a call and a line; a number to compute; by how much another changes, per unit."""
 
 Open = Callable[[bytes], Executor]
 """Return an executor of a module's text; it raises Wrong if the text cannot be run."""
@@ -134,7 +134,8 @@ def _edited(source: bytes, mistake: Mistake) -> tuple[bytes, str] | None:
     shown = (textwrap.indent(textwrap.dedent(one), "    ") for one in (before, after))
     asks = "Your {} has\n\n{}\n\nSuppose you wrote instead\n\n{}".format(name, *shown)
     edited = source[:start] + (text[:first] + after + text[last:]).encode() + source[end:]
-    return (edited, asks) if before.count("\n") < 3 else None
+    is_short = before.count("\n") < 3 and len(before) < 3 * _LONGEST_LINE
+    return (edited, asks) if is_short else None
 
 
 def _place(source: bytes, exercise: str) -> tuple[tuple[int, int], ast.stmt]:
@@ -145,8 +146,9 @@ def _place(source: bytes, exercise: str) -> tuple[tuple[int, int], ast.stmt]:
 
 
 def _tokens(code: str) -> list[re.Match]:
-    """Return the words and signs of code, without comments and docstrings."""
-    code = re.sub(r'"""(?s:.*?)"""|#.*', lambda found: " " * len(found[0]), code)
+    """Return the words and signs of code, without comments, docstrings and very long lines."""
+    skipped = rf'"""(?s:.*?)"""|(?m:^.{{{_LONGEST_LINE + 1},}})|#.*'
+    code = re.sub(skipped, lambda found: " " * len(found[0]), code)
     return list(re.finditer(r"\w+|[^\w\s]", code))
 
 
@@ -161,7 +163,7 @@ def _found(
     """Yield where a student's code says the same as ours, and what it calls our variables."""
     for at in range(len(tokens) - len(old) + 1):
         called = dict(known)
-        for our, their in zip((one[0] for one in old), tokens[at:], strict=False):
+        for our, their in zip((one[0] for one in old), tokens[at : at + len(old)], strict=True):
             is_variable = our in ours and their[0] in theirs
             if their[0] != (called.setdefault(our, their[0]) if is_variable else our):
                 break

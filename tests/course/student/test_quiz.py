@@ -66,6 +66,14 @@ def test_a_change_in_a_line_gives_the_answer(cases):
         assert one.answer.startswith(answer(one, names))
 
 
+def test_a_line_that_nobody_can_read_is_not_asked_about(cases):
+    line = "    left, right = x.chunk(2, dim=-1)"
+    assert line in MINE
+    numbers = f"; _ = [{'1, ' * 20_000}]"
+    found = asked(cases, MINE.replace(line, line + numbers), "rotate_half")
+    assert found and max(len(one.asks) for one in found) < 1000
+
+
 @pytest.mark.slow
 def test_the_same_code_is_asked_the_same_and_other_code_something_else(cases):
     names = [one.name for one in find_lesson("rope").exercises]
