@@ -66,14 +66,13 @@ def close(
     """
     __tracebackhide__ = True
     got = _in_dtype(got, want) if any_width else got
-    _compare(got, want, got, want, tolerance, what)
+    _compare(got, want, tolerance, what, whole=(got, want))
 
 
 def equal(got: Any, want: Any, *, what: str = "", any_width: bool = False) -> None:
     """Expect exactly the same value, shape and dtype; the message names `what` it is of."""
     __tracebackhide__ = True
-    got = _in_dtype(got, want) if any_width else got
-    _compare(got, want, got, want, 0.0, what)
+    close(got, want, tolerance=0.0, what=what, any_width=any_width)
 
 
 def _in_dtype(got: Any, want: Any) -> Any:
@@ -271,7 +270,7 @@ def sees_changes(function: Function, before: tuple, after: tuple, want: torch.Te
             argument.change(new)
     got = function(*kept)
     try:
-        _compare(got, want, got, want, None)
+        close(got, want)
     except Wrong as wrong:
         if not _is_the_same(got, first):
             raise
@@ -291,15 +290,11 @@ def _is_the_same(got: Any, first: Any) -> bool:
 
 
 def _compare(
-    got: Any,
-    want: Any,
-    whole_got: Any,
-    whole_want: Any,
-    tolerance: float | None,
-    what: str | tuple[str, ...] = "",
+    got: Any, want: Any, tolerance: float | None, what: str | tuple[str, ...], whole: tuple
 ) -> None:
-    """Compare part by part; a message shows the whole of what was returned."""
+    """Compare part by part; a message shows the whole of what was returned, and was wanted."""
     __tracebackhide__ = True
+    whole_got, whole_want = whole
     names, what = (what, " and ".join(what)) if isinstance(what, tuple) else ((), what)
 
     def wrong(sentence: str, *details: str) -> Wrong:
@@ -325,28 +320,23 @@ def _compare(
             of_got, of_want = getattr(got, trait), getattr(want, trait)
             if of_got != of_want:
                 also = telling_difference(got, want) if trait == "shape" else None
-                note = [also] if also else []
                 seen_in = "" if what or _is_known(whole_got) else "in what follows from it, "
-                raise wrong(
-                    f"{named}{seen_in}the {trait} is {said(of_got)}, but should be {said(of_want)}",
-                    *note,
-                )
-        difference = _difference(got, want, tolerance, bool(what) or _is_known(whole_got))
-        if difference:
-            sentence, place = difference
-            raise wrong(f"{named}{sentence}", *place)
+                sentence = f"the {trait} is {said(of_got)}, but should be {said(of_want)}"
+                raise wrong(f"{named}{seen_in}{sentence}", *filter(None, [also]))
+        if found := _difference(got, want, tolerance, bool(what) or _is_known(whole_got)):
+            raise wrong(f"{named}{found[0]}", *found[1:])
     elif isinstance(want, list | tuple):
-        if what and isinstance(got, list | tuple) and len(got) != len(want):
-            raise wrong(f"{named}{len(got)} of them where there should be {len(want)}")
-        if not isinstance(got, list | tuple) or len(got) != len(want):
+        are_several = isinstance(got, list | tuple)
+        if not are_several or len(got) != len(want):
+            if what and are_several:
+                raise wrong(f"{named}{len(got)} of them where there should be {len(want)}")
             raise wrong(f"{named}{_kind(got)} came back where {_kind(want)} belongs")
         for i, (got_part, want_part) in enumerate(zip(got, want, strict=True)):
             if type(got_part) is type(want_part) in _PLAIN and got_part == want_part:
                 continue  # long lists have many of these
             is_tensor = isinstance(want_part, torch.Tensor) and len(want) > 1
-            part = f"{what or 'result'}[{i}]" if is_tensor and not names else what
-            part = names[i] if names else part
-            _compare(got_part, want_part, whole_got, whole_want, tolerance, part)
+            part = f"{what or 'result'}[{i}]" if is_tensor else what
+            _compare(got_part, want_part, tolerance, names[i] if names else part, whole)
     elif type(want) in (int, float):
         number = _number(got)
         if number is None:
@@ -379,10 +369,9 @@ def _difference_of_names(got: dict, want: dict) -> str:
     too_many, missing = (
         [name for name in a if name not in b] for a, b in ((got, want), (want, got))
     )
-    if too_many and missing:
-        return f"{too_many[0]} is there instead of {missing[0]}"
     if too_many:
-        return f"{too_many[0]} should not be there"
+        instead = f"is there instead of {missing[0]}" if missing else "should not be there"
+        return f"{too_many[0]} {instead}"
     if missing:
         return f"{missing[0]} is missing"
     name = next(name for name in want if got[name] != want[name])
@@ -403,14 +392,14 @@ _TRAITS: dict[str, Callable[[Any], str]] = {
 
 def _difference(
     got: torch.Tensor, want: torch.Tensor, tolerance: float | None, is_whole: bool
-) -> tuple[str, list[str]] | None:
-    """Return what to say about values that differ, and a line on where; or None.
+) -> list[str]:
+    """Return what to say about values that differ, and lines on where; or nothing.
 
     Args:
         is_whole: whether `got` is what the student's code returned, or has a name.
     """
     if want.is_meta or want.numel() == 0 or torch.equal(got, want):
-        return None
+        return []
     if not want.is_floating_point():
         off = got != want
         distance = off.double()
@@ -419,15 +408,15 @@ def _difference(
         allowed = _TOLERANCE[want.dtype] if tolerance is None else tolerance
         distance = (wide_got - wide_want).abs()
         if distance.max() <= allowed:
-            return None  # as nearly always, and what follows takes three times as long
+            return []  # as nearly always, and what follows takes three times as long
         near = (distance <= allowed * wide_want.abs().clamp(min=1)) & wide_want.isfinite()
         off = ~(near | (wide_got == wide_want))
     if not off.any():
-        return None
+        return []
     if _is_brief:
-        return "the values are not the ones they should be", []
+        return ["the values are not the ones they should be"]
     if want.is_floating_point() and not torch.isfinite(wide_got[off]).all():
-        return "some values are not finite", _first_place(got, want, off)
+        return ["some values are not finite", *_first_place(got, want, off)]
     most = _TOLERANCE.get(want.dtype, 0.0)
     rounding = most if tolerance is None else min(tolerance, most)
     right = distance <= rounding * want.double().abs().clamp(min=1)
@@ -435,7 +424,7 @@ def _difference(
     if sentence is None:
         are = "values are not the ones they" if want.dim() else "value is not the one it"
         sentence = f"the {are} should be"
-    return sentence, _first_place(got, want, off)
+    return [sentence, *_first_place(got, want, off)]
 
 
 def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> list[str]:
@@ -446,29 +435,16 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> li
     apart = _apart(got[place].item(), want[place].item())
     if not place:
         return [f"differs: {apart}"]
-    count = int(off.sum())
-    line = (
-        f"differs {'at' if count == 1 else 'first at'} {_in_brackets(place)}: "
-        f"{apart} ({count} of {off.numel()} entries differ)"
-    )
-    return [line, *_row_there(got, want, place)]
+    count, at = int(off.sum()), "at" if off.sum() == 1 else "first at"
+    line = f"differs {at} {list(place)}: {apart} ({count} of {off.numel()} entries differ)"
+    row = place[:-1]
+    if is_shown_whole(want) or not is_shown_whole(want[row]):
+        return [line]
+    return [line, f"got{list(row)}  {show(got[row])}", f"want{list(row)} {show(want[row])}"]
 
 
 _FEW = 4
 """So many numbers are compared at a glance."""
-
-
-def _row_there(got: torch.Tensor, want: torch.Tensor, place: tuple[int, ...]) -> list[str]:
-    """Return the rows that the place is in, of tensors that are too large to be shown whole."""
-    row = place[:-1]
-    if is_shown_whole(want) or not is_shown_whole(want[row]):
-        return []
-    at = _in_brackets(row)
-    return [f"got{at}  {show(got[row])}", f"want{at} {show(want[row])}"]
-
-
-def _in_brackets(place: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, place))}]"
 
 
 def _apart(got: Any, want: Any) -> str:
@@ -492,30 +468,24 @@ def _show_with_type(value: Any) -> str:
 
 
 def _call_that_gave(value: Any) -> Call | None:
-    """Return the call whose result this value is, or part of; else the latest."""
-    for call in reversed(calls):
-        parts = list(call.result) if isinstance(call.result, list | tuple) else [call.result]
-        parts += (call.gradients or {}).values()
-        if call.result is value or any(part is value for part in parts):
-            return call
-    return last_call()
+    """Return the call whose result this value is, or part of it, or a gradient; else the latest."""
+    return _giver_of(value) or last_call()
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether a value is what a call returned, or part of it, or a gradient.
+    """Return whether a call gave this value.
 
-    Of what a test has computed from these, a message would say what is not true of them.
+    Of what a test has computed from results, a message would say what is not true of them.
     """
-    results = [call.result for call in calls if call.result is not None]
-    return not results or any(
-        value is one
-        for call in calls
-        for one in (
-            call.result,
-            *(call.result if isinstance(call.result, list | tuple) else ()),
-            *(call.gradients or {}).values(),
-        )
-    )
+    return _giver_of(value) is not None or all(call.result is None for call in calls)
+
+
+def _giver_of(value: Any) -> Call | None:
+    for call in reversed(calls):
+        parts = call.result if isinstance(call.result, list | tuple) else ()
+        if any(value is one for one in (call.result, *parts, *(call.gradients or {}).values())):
+            return call
+    return None
 
 
 def _place_in_words(place: Any) -> str:
