@@ -155,6 +155,11 @@ class Function:
         return self.lesson.call(self.target, self.name, args, kwargs, upstream)[1]
 
 
+def _part(name: str, doc: str) -> property:
+    """Return a property of a handle: what a test may look at in a student's module."""
+    return property(lambda handle: handle.attribute(name), doc=doc)
+
+
 class Handle(Function):
     """An object that stays with the student's code: a module it made, or a prop of the test."""
 
@@ -162,30 +167,11 @@ class Handle(Function):
         super().__init__(lesson, ref, made_by or ref.type_name)
         self.ref = ref
 
-    @property
-    def parameters(self) -> dict[str, torch.Tensor]:
-        """Return copies of the parameters, by name; a shared one is listed once."""
-        return self._inspect("parameters")
-
-    @property
-    def trainable(self) -> list[str]:
-        """Return the names of the parameters that require a gradient."""
-        return self._inspect("trainable")
-
-    @property
-    def buffers(self) -> dict[str, torch.Tensor]:
-        """Return copies of the buffers, by name."""
-        return self._inspect("buffers")
-
-    @property
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """Return what would be saved."""
-        return self._inspect("state_dict")
-
-    @property
-    def training(self) -> bool:
-        """Return whether the module is in training mode."""
-        return self._inspect("training")
+    parameters = _part("parameters", "Copies of the parameters, by name; a shared one once.")
+    trainable = _part("trainable", "The names of the parameters that require a gradient.")
+    buffers = _part("buffers", "Copies of the buffers, by name.")
+    state_dict = _part("state_dict", "What would be saved, by name.")
+    training = _part("training", "Whether the module is in training mode.")
 
     def train(self, mode: bool = True) -> None:
         """Switch to training mode, or with False to evaluation mode."""
@@ -202,16 +188,11 @@ class Handle(Function):
 
     def change(self, tensor: torch.Tensor) -> None:
         """Write other numbers into a tensor that is `kept`."""
-        self.lesson.executor.change(self.ref, tensor)
+        self.lesson.executor.call(self.ref, (tensor,), {}, method="copy_")
 
     def attribute(self, name: str) -> Any:
-        """Return a plain attribute of a prop."""
-        value = self.lesson.executor.attribute(self.ref, name)
-        self.lesson.trace.append(excerpt(value))
-        return value
-
-    def _inspect(self, what: str) -> Any:
-        value = self.lesson.executor.inspect(self.ref, what)
+        """Return a plain attribute of a prop, or one of the parts above."""
+        value = self.lesson.executor.inspect(self.ref, name)
         self.lesson.trace.append(_names(value))
         return value
 

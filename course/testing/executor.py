@@ -75,7 +75,7 @@ class Executor:
         Args:
             upstream: the gradient at the result; if given, the call is differentiated.
             no_grad: make the call inside `torch.no_grad()`.
-            method: another method of the object, such as "to".
+            method: another method of the object, such as "to", which returns nothing of interest.
 
         Returns:
             The result, and the gradients: by number for the floating tensors among the
@@ -93,24 +93,20 @@ class Executor:
             with settings_unchanged(_title(target)):
                 result = function(*given, **named)
             gradients = {} if upstream is None else _gradients(result, upstream, leaves)
-        self._check_unchanged(target, called, dict(enumerate(args)) | kwargs, given, named)
-        return self._leave(result), gradients
-
-    def _check_unchanged(
-        self, target: str | Ref, called: Any, before: dict, given: list, named: dict
-    ) -> None:
         after = dict(enumerate(given)) | named
-        for place in before:
-            if not _same(before[place], after[place]):
+        for place, before in (dict(enumerate(args)) | kwargs).items():
+            if not _same(before, after[place]):
                 raise Wrong(
                     f"{_title(target)} changed its argument {_argument_name(called, place)} in "
                     "place; work on a copy, the caller still needs the original"
                 )
+        return self._leave(result), gradients
 
     def inspect(self, ref: Ref, what: str) -> Any:
-        """Return what a module is made of: one of its parts in `_PARTS`."""
+        """Return what a module is made of, one of its parts in `_PARTS`; or a prop's attribute."""
+        thing = self._objects[ref.number]
         with self._student(ref):
-            return _PARTS[what](self._objects[ref.number])
+            return _PARTS[what](thing) if what in _PARTS else plain(getattr(thing, what))
 
     def set_parameters(self, ref: Ref, values: dict[str, torch.Tensor]) -> None:
         """Write values into parameters, by name.
@@ -130,10 +126,6 @@ class Executor:
                     )
                 parameters[name].copy_(value)
 
-    def attribute(self, ref: Ref, name: str) -> Any:
-        """Return a plain attribute of a prop."""
-        return plain(getattr(self._objects[ref.number], name))
-
     def prop(self, thing: Any, args: tuple, kwargs: dict, number: int | None = None) -> Ref:
         """Put something of the test's own on the executor: a function, or an object of a class.
 
@@ -148,10 +140,6 @@ class Executor:
     def keep(self, value: Any, number: int | None = None) -> Ref:
         """Put a tensor on the executor, so that one and the same can be passed more than once."""
         return self._keep(self._enter(value), number)
-
-    def change(self, ref: Ref, value: torch.Tensor) -> None:
-        """Write other numbers into a tensor that was sent to the executor."""
-        self._objects[ref.number].copy_(value)
 
     def seed(self, seed: int) -> None:
         """Seed PyTorch's global generator."""

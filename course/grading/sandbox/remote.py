@@ -224,10 +224,8 @@ class RemoteExecutor:
 
     seed = functools.partialmethod(_later, "seed")
     lend = functools.partialmethod(_later, "lend")
-    change = functools.partialmethod(_later, "change")
     set_parameters = functools.partialmethod(_later, "set_parameters")
     inspect = functools.partialmethod(_ask, "inspect")
-    attribute = functools.partialmethod(_ask, "attribute")
     random_number = functools.partialmethod(_ask, "random_number")
 
     def limited(self, seconds: float) -> contextlib.AbstractContextManager:
@@ -250,7 +248,7 @@ class RemoteExecutor:
 
     def call(self, target: str | Ref, args: tuple, kwargs: dict, **options: Any) -> tuple:
         said = {name: one for name, one in options.items() if one is not None and one is not False}
-        if "method" in said:  # nobody asks what `train` or `to` return
+        if "method" in said:  # nobody asks what `train`, `to` or `copy_` return
             self._later("call", target, list(args), kwargs, **said)
             return None, {}
         answer = self._ask("call", target, list(args), kwargs, **said)
