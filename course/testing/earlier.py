@@ -16,7 +16,10 @@ Earlier = Mapping[str, Mapping[str, Any]]
 
 def names_defined_by(sources: Mapping[str, str]) -> Earlier:
     """Return what the texts of some lessons define."""
-    return {stem: vars(_module(f"exercises.{stem}", source)) for stem, source in sources.items()}
+    found = {stem: {"__name__": f"exercises.{stem}"} for stem in sources}
+    for stem, source in sources.items():
+        exec(compiled(source), found[stem])
+    return found
 
 
 def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
@@ -34,7 +37,10 @@ def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
 @contextlib.contextmanager
 def importable(earlier: Earlier) -> Iterator[None]:
     """Let this, and nothing else of `exercises`, be imported in a block."""
-    before, given = _take_exercises(), modules(earlier)
+    before, given = {}, modules(earlier)
+    if "exercises" in sys.modules:  # to read the names of all modules would copy them in a fork
+        names = [name for name in sys.modules if name.partition(".")[0] == "exercises"]
+        before = {name: sys.modules.pop(name) for name in names}
     sys.modules.update(given)
     try:
         yield
@@ -48,17 +54,3 @@ def importable(earlier: Earlier) -> Iterator[None]:
 def compiled(source: str) -> types.CodeType:
     """Return what a source compiles to, if it is run more than once."""
     return compile(source, "lent", "exec")
-
-
-def _take_exercises() -> dict[str, types.ModuleType]:
-    """Remove the package `exercises` and what is in it from the loaded modules; return them."""
-    if "exercises" not in sys.modules:
-        return {}  # to read the names of all modules would copy their memory in a fork
-    names = [name for name in sys.modules if name.partition(".")[0] == "exercises"]
-    return {name: sys.modules.pop(name) for name in names}
-
-
-def _module(name: str, source: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    exec(compiled(source), module.__dict__)
-    return module

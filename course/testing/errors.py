@@ -54,10 +54,7 @@ def _meant(error: BaseException) -> str:
         return _closest(name, dir(error.obj))
     if type(error) is not NameError or not name or not error.__traceback__:
         return ""
-    traceback = error.__traceback__
-    while traceback.tb_next:
-        traceback = traceback.tb_next
-    frame = traceback.tb_frame
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     if hasattr(frame.f_locals.get("self"), name):
         return f"mean self.{name}"
     if name in _IMPORTS or name in sys.stdlib_module_names:
@@ -119,11 +116,9 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 
 def _passed(error: BaseException, path: Path) -> Iterator[tuple[types.CodeType, int]]:
     """Yield the functions of a file that an exception passed through, each with the line there."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == str(path):
-            yield traceback.tb_frame.f_code, traceback.tb_lineno
-        traceback = traceback.tb_next
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == str(path):
+            yield frame.f_code, line
 
 
 def _turn(passed: list[tuple[types.CodeType, int]]) -> list[tuple[types.CodeType, int]]:

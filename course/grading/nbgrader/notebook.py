@@ -16,7 +16,7 @@ from nbgrader.utils import is_grade, is_solution
 from course.core.syllabus import Status
 from course.grading.judge.unit import GradedResult
 from course.grading.names import printable
-from course.testing.messages.plain import plain_message
+from course.testing.messages.message import plain_message
 
 MAX_TEXT = 20_000
 """Characters of one cell."""

@@ -8,7 +8,7 @@ import json
 from course.core.syllabus import Status
 from course.grading.grades import LessonGrade, StudentGrade
 from course.grading.names import printable
-from course.testing.messages.plain import plain_message
+from course.testing.messages.message import plain_message
 from course.testing.result import ExerciseResult
 
 

@@ -1,7 +1,7 @@
 """The message to a student about an exercise: made once of a result, shown in three ways.
 
-`messages.terminal` writes it to a console, `messages.plain` as text; the pages for a class have it
-as HTML.
+`messages.terminal` writes it to a console, `plain_message` as text for tables, platforms and tools;
+the pages for a class have it as HTML.
 """
 
 import ast
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from course.core.syllabus import Status, find_lesson, name_for_check
-from course.testing.messages.wording import counted
+from course.testing.messages.wording import counted, filled, filled_paragraphs
 from course.testing.result import ExerciseResult, LessonResult
 
 
@@ -77,6 +77,32 @@ def message_about(result: LessonResult, exercise: ExerciseResult) -> Message:
         also_wrong=_three_of(list(also_wrong)),
         not_run=f"{counted(n_not_run, 'test')}, because others took too long" if n_not_run else "",
     )
+
+
+def plain_message(result: LessonResult, exercise: ExerciseResult) -> str:
+    """Return all there is to say about an exercise, as text alone; nothing if it passed."""
+    if exercise.status == Status.PASSED:
+        return ""
+    if exercise.status == Status.NOT_RUN:
+        return result.trouble or f"{exercise.name} was not tested."
+    if exercise.status == Status.TO_DO:
+        commands = commands_for(result.lesson, exercise)
+        return f"{exercise.name} is still to do.\n\n{_lines(commands)}"
+    told = message_about(result, exercise)
+    parts = [
+        filled(told.advice, width=80),
+        filled(f"The test “{told.test}” fails: {told.sentence}", width=80),
+        textwrap.indent(told.details, "  "),
+        filled_paragraphs(told.why, indent="  ", width=80),
+        _lines(told.commands),
+        filled(f"other tests that fail: {told.also_wrong}" if told.also_wrong else "", width=80),
+        f"not run: {told.not_run}" if told.not_run else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _lines(commands: dict[str, str]) -> str:
+    return "\n".join(f"{what:<7} {how}" for what, how in commands.items())
 
 
 def _three_of(tests: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from course.grading.reports.overview import overview_page
 from course.grading.reports.tables import grades_csv
 from course.grading.submissions import Submission
 from course.testing import result as grading
-from course.testing.messages.plain import plain_message
+from course.testing.messages.message import plain_message
 
 MESSAGE = (
     "the values are not the ones they should be\n\n"
