@@ -204,26 +204,20 @@ def refuse_borrowed_answers(
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            package = ["exercises"] if node.level else []
-            module = ".".join([*package, *filter(None, [node.module])])
+            above = "exercises" if node.level else ""
+            module = ".".join(filter(None, [above, node.module]))
             names = [f"{module}.{alias.name}" for alias in node.names]
         for name in names:
-            if name.partition(".")[0] == "solutions":
+            package = name.partition(".")[0]
+            if package == "solutions":
                 raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
             if f"{name}.".startswith(("course.testing.", "course.mistakes.", "course.student.")):
-                raise Wrong(
-                    f"{who} imports {name}, line {node.lineno}, which is there to test it; "
-                    "take that out"
-                )
-            if (
-                node in tree.body
-                and name.partition(".")[0] in ("course", "exercises")
-                and name not in there
-            ):
-                raise Wrong(
-                    f"{who} imports {name}, line {node.lineno}, which is not there when it is "
-                    "graded; write what you need into this file"
-                )
+                why = "is there to test it; take that out"
+            elif node in tree.body and package in ("course", "exercises") and name not in there:
+                why = "is not there when it is graded; write what you need into this file"
+            else:
+                continue
+            raise Wrong(f"{who} imports {name}, line {node.lineno}, which {why}")
 
 
 def _importable_names(earlier: Earlier) -> set[str]:

@@ -69,9 +69,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exercise(name): the exercise that these tests grade")
     config.addinivalue_line("markers", "limit(seconds): how long the test may take")
     config.addinivalue_line("filterwarnings", "ignore::pytest.PytestCacheWarning")  # read-only
-    config.stash[_MODULES] = {}
-    config.stash[_FIRST_TO_DO] = {}
-    config.stash[_LETTERS] = {}
     if config.option.verbose == 0 and _only_graded(config.args):
         config.option.verbose = -1  # as with `-q`: no titles above the messages
     if not hasattr(config, "workerinput"):  # under xdist, stdout is for what workers tell
@@ -94,9 +91,8 @@ def tests_own_exercises(config: pytest.Config) -> bool:
 
 
 @pytest.fixture
-def lesson(request: pytest.FixtureRequest) -> None:
+def lesson() -> None:
     """The door to the student's module of this test file; `Examination` opens it."""
-    _loaded(request.config, request.path)
 
 
 @pytest.fixture
@@ -131,22 +127,13 @@ FINDING = pytest.StashKey[Finding]()
 """How a graded test ended, in the stash of its item."""
 
 
-def _loaded(config: pytest.Config, test_file: Path) -> Module:
-    """Return the module that a test file grades.
-
-    Raises:
-        Wrong: why it cannot be loaded.
-    """
-    module = _module(config, test_file)
-    if module.examination is None:
-        raise Wrong(module.trouble)
-    return module
-
-
 def _module(config: pytest.Config, test_file: Path) -> Module:
-    """Return the same, if it can be loaded or not; it is tried only once."""
-    path = _module_path(config, test_file)
-    known = config.stash[_MODULES]
+    """Return the module that a test file grades, if it can be loaded or not; tried only once."""
+    folder = root() / ("solutions" if config.option.solutions else "exercises")
+    if config.option.modules and not config.option.solutions:
+        folder = Path(config.option.modules).resolve()
+    path = folder / f"{test_file.stem.removeprefix('test_')}.py"
+    known = config.stash.setdefault(_MODULES, {})
     if path not in known:
         shown = short_path(path)
         with _announce_if_slow(config, f"{shown} has been loading", SECONDS_PER_TEST):
@@ -160,15 +147,6 @@ def _take_printed(config: pytest.Config) -> str:
     """Return what was printed since this was last called; nothing under `pytest -s`."""
     capture = config.pluginmanager.getplugin("capturemanager")
     return capture.read_global_capture()[0] if capture else ""
-
-
-def _module_path(config: pytest.Config, test_file: Path) -> Path:
-    folder = root() / "exercises"
-    if config.option.solutions:
-        folder = root() / "solutions"
-    elif config.option.modules:
-        folder = Path(config.option.modules).resolve()
-    return folder / f"{test_file.stem.removeprefix('test_')}.py"
 
 
 # --- collecting -----------------------------------------------------------------------------
@@ -199,7 +177,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     case = pyfuncitem.stash.get(_CASE, None)
     if case is None:
         return None
-    module = _loaded(pyfuncitem.config, pyfuncitem.path)
+    module = _module(pyfuncitem.config, pyfuncitem.path)
+    if module.examination is None:
+        raise Wrong(module.trouble)
     what = f"{case.exercise} has been running"
     try:
         with _announce_if_slow(pyfuncitem.config, what, case.seconds):
@@ -318,11 +298,12 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
     (test,) = exercise.tests
     place = result.lesson, exercise.name
     status = Status.NOT_RUN if result.trouble else test.status
-    letter = _letter(config.stash[_LETTERS].setdefault(place, {}), report, status, exercise.n_tests)
+    letters = config.stash.setdefault(_LETTERS, {}).setdefault(place, {})
+    letter = _letter(letters, report, status, exercise.n_tests)
     if status == Status.WRONG:
         return "wrong", letter, ("WRONG", {"red": True})
     if status == Status.TO_DO:
-        first = config.stash[_FIRST_TO_DO].setdefault(place, report.nodeid)
+        first = config.stash.setdefault(_FIRST_TO_DO, {}).setdefault(place, report.nodeid)
         counted_as = "to do" if report.nodeid == first else ""
         return counted_as, letter, ("TO DO", {"yellow": True})
     if status == Status.NOT_RUN:

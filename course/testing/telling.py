@@ -1,6 +1,5 @@
 """The most telling difference between two tensors: what would turn one into the other."""
 
-from collections.abc import Iterator
 from itertools import pairwise, permutations
 
 import torch
@@ -33,13 +32,11 @@ def telling_difference(
     if got.is_complex() and not want.is_complex():
         return None
     got, want = got.double(), want.double()
-    for explain in (_axes_swapped, _sign, _factor, _constant, _shifted, _reordered):
-        sentence = explain(got, want)
-        if sentence:
+    of_one_shape = (_sign, _factor, _constant, _shifted, _reordered)
+    for explain in (_axes_swapped, *(of_one_shape if got.shape == want.shape else ())):
+        if sentence := explain(got, want):
             return sentence
-    if wrong is None or right is None:
-        return None
-    return _partly(want, wrong, right)
+    return None if wrong is None or right is None else _partly(want, wrong, right)
 
 
 _ROUNDING = 1e-3
@@ -73,14 +70,10 @@ def _axes_swapped(got: Tensor, want: Tensor) -> str | None:
 
 
 def _sign(got: Tensor, want: Tensor) -> str | None:
-    if got.shape != want.shape:
-        return None
     return "every sign is flipped" if _near(-got, want).all() else None
 
 
 def _factor(got: Tensor, want: Tensor) -> str | None:
-    if got.shape != want.shape:
-        return None
     largest = want.abs().argmax()
     factor = (got.flatten()[largest] / want.flatten()[largest]).item()
     if f"{abs(factor):.4g}" in ("0", "1") or not abs(factor) < 1e6:
@@ -91,8 +84,6 @@ def _factor(got: Tensor, want: Tensor) -> str | None:
 
 
 def _constant(got: Tensor, want: Tensor) -> str | None:
-    if got.shape != want.shape:
-        return None
     constant = (got - want).flatten()[0].item()
     if abs(constant) > 1e-3 and _removes(got, got - constant, want):
         return f"every value is {abs(constant):.4g} too {'large' if constant > 0 else 'small'}"
@@ -100,7 +91,7 @@ def _constant(got: Tensor, want: Tensor) -> str | None:
 
 
 def _shifted(got: Tensor, want: Tensor) -> str | None:
-    for axis in _shared_axes(got, want, at_least=3):
+    for axis in _axes(want, at_least=3):
         size = want.shape[axis]
         head, tail = (0, size - 1), (1, size - 1)
         fits = [
@@ -129,7 +120,7 @@ def _n_wrong(got: Tensor, want: Tensor, axis: int) -> int:
 
 
 def _reordered(got: Tensor, want: Tensor) -> str | None:
-    for axis in _shared_axes(got, want, at_least=2):
+    for axis in _axes(want, at_least=2):
         count = want.shape[axis]
         if count > 64 or want.numel() == 0:
             continue
@@ -146,7 +137,7 @@ def _reordered(got: Tensor, want: Tensor) -> str | None:
 
 def _partly(want: Tensor, wrong: Tensor, right: Tensor) -> str | None:
     """Return which slices are wrong, when most of them are and these are right."""
-    for axis in reversed(list(_shared_axes(wrong, want, at_least=3))):
+    for axis in reversed(_axes(want, at_least=3)):
         in_slices = [of.movedim(axis, 0).reshape(want.shape[axis], -1) for of in (wrong, right)]
         is_wrong, is_right = in_slices[0].any(dim=1), in_slices[1].all(dim=1)
         found = is_wrong.nonzero().flatten().tolist()
@@ -155,9 +146,8 @@ def _partly(want: Tensor, wrong: Tensor, right: Tensor) -> str | None:
     return None
 
 
-def _shared_axes(got: Tensor, want: Tensor, at_least: int) -> Iterator[int]:
-    if got.shape == want.shape:
-        yield from (axis for axis, size in enumerate(want.shape) if size >= at_least)
+def _axes(tensor: Tensor, at_least: int) -> list[int]:
+    return [axis for axis, size in enumerate(tensor.shape) if size >= at_least]
 
 
 def _names(tensor: Tensor, axis: int) -> tuple[str, str]:
