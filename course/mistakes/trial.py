@@ -15,7 +15,7 @@ import click
 
 from course.core.syllabus import Status, UnknownName, find_lesson
 from course.mistakes import Alternative, Mistake, alternatives, mistakes
-from course.mistakes.diagnosis import Diagnosis, KnownMistakes, diagnose
+from course.mistakes.diagnosis import KnownMistakes, diagnose
 from course.mistakes.table import TableError
 from course.mistakes.variant import EditError, Variant
 from course.testing.case import Case, by_exercise, collect
@@ -33,23 +33,18 @@ class Verdict:
     Attributes:
         entries: what the variant is, one entry of the catalogue or two mistakes at once.
         failed: the message of each test that failed.
-        diagnosis: what a student would have been told, had there been time enough.
+        says: the sentence that a student would have read, had there been time enough; or nothing.
     """
 
     entries: tuple[Mistake | Alternative, ...]
     passed: tuple[str, ...]
     failed: dict[str, str]
-    diagnosis: Diagnosis | None
+    says: str
 
     @property
     def place(self) -> str:
         """Return the places of the entries in the catalogue."""
         return " + ".join(entry.variant.place for entry in self.entries)
-
-    @property
-    def says(self) -> str:
-        """Return the sentence about the mistake, if any."""
-        return self.diagnosis.says if self.diagnosis else ""
 
     @property
     def as_it_should_be(self) -> bool:
@@ -111,11 +106,12 @@ def _verdict(
     entries: tuple[Mistake | Alternative, ...], findings: list[Finding], known: KnownMistakes
 ) -> Verdict:
     failed = [one for one in findings if one.status not in (Status.PASSED, Status.NOT_RUN)]
+    diagnosis = diagnose(findings, known, _LONG_ENOUGH)
     return Verdict(
         entries,
         passed=tuple(one.case.name for one in findings if one.status == Status.PASSED),
         failed={one.case.name: one.text for one in failed},
-        diagnosis=diagnose(findings, known, _LONG_ENOUGH),
+        says=diagnosis.says if diagnosis else "",
     )
 
 
@@ -139,8 +135,9 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
     else:
         entries = [*mistakes(stem), *alternatives(stem)]
         verdicts = try_all(stem, [one for one in entries if exercise in (None, one.exercise)])
-    n_bad = n_wrong = n_named = n_all = 0
+    tried = []
     for verdict in verdicts:
+        tried.append(verdict)
         entry, n_failed = verdict.entries[0], len(verdict.failed)
         mark = "ok " if verdict.as_it_should_be else "BAD"
         count = f"{n_failed} of {n_failed + len(verdict.passed)} tests failed"
@@ -149,10 +146,10 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
         if not verdict.as_it_should_be:
             for test, text in verdict.failed.items():
                 click.echo(f"      {test}: {text.partition(chr(10))[0]}")
-        n_all, n_bad = n_all + 1, n_bad + (not verdict.as_it_should_be)
-        n_wrong += isinstance(entry, Mistake)
-        n_named += bool(verdict.says)
-    click.echo(f"{n_bad} of {n_all} not as they should be; {n_named} of {n_wrong} named")
+    n_bad = sum(not one.as_it_should_be for one in tried)
+    n_wrong = sum(isinstance(one.entries[0], Mistake) for one in tried)
+    n_named = sum(bool(one.says) for one in tried)
+    click.echo(f"{n_bad} of {len(tried)} not as they should be; {n_named} of {n_wrong} named")
     raise SystemExit(1 if n_bad else 0)
 
 

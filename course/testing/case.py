@@ -73,17 +73,22 @@ def collect(test_files: Iterable[Path]) -> list[Case]:
     Raises:
         RuntimeError: they cannot be read; what pytest printed.
     """
-    collector = _Collector()
+    cases: list[Case] = []
+
+    class Collector:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            cases.extend(case for item in session.items if (case := case_of(item)))
+
     arguments = [
         *("-o", "addopts=", "-p", "course.testing.plugin", "-p", "no:cacheprovider"),
         *("--import-mode=importlib", "--strict-markers", "--collect-only", "-q"),
         *map(str, test_files),
     ]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        status = pytest.main(arguments, plugins=[collector])
+        status = pytest.main(arguments, plugins=[Collector()])
     if status != pytest.ExitCode.OK:
         raise RuntimeError(printed.getvalue())
-    return collector.cases
+    return cases
 
 
 def by_exercise(cases: Iterable[Case]) -> dict[str, list[Case]]:
@@ -92,13 +97,3 @@ def by_exercise(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         found.setdefault(case.exercise, []).append(case)
     return found
-
-
-class _Collector:
-    """A pytest plugin that keeps the graded tests it sees."""
-
-    def __init__(self) -> None:
-        self.cases: list[Case] = []
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.cases = [case for item in session.items if (case := case_of(item))]

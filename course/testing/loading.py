@@ -101,24 +101,22 @@ def run_module(
     student_files.add(str(path))
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
-    given, left_out = dict(module.__dict__), ""
+    given, failure = dict(module.__dict__), None
     with importable(earlier or {}), settings_restored():
-        if less:
-            if not _define(source, code, path, module, less):
-                raise Wrong(f"{shown} defines nothing")
-        else:
-            try:
+        try:
+            if not less:
                 with _in_one_sentence(path):
                     _execute(code, module)
-            except Borrowed:
-                raise
-            except Wrong as wrong:
-                module.__dict__.clear()
-                module.__dict__.update(given)
-                left_out = str(wrong)
-                if not _define(source, code, path, module):
-                    raise
-    module.__dict__[LEFT_OUT] = left_out
+        except Borrowed:
+            raise
+        except Wrong as wrong:
+            failure = wrong
+            module.__dict__.clear()
+            module.__dict__.update(given)
+        is_incomplete = less or failure
+        if is_incomplete and not _define(source, code, path, module, less or DEFINITIONS):
+            raise failure or Wrong(f"{shown} defines nothing")
+    module.__dict__[LEFT_OUT] = str(failure or "")
     for name in ("torch", "nn"):
         value = module.__dict__.get(name, types)
         if not isinstance(value, types.ModuleType):
@@ -146,11 +144,7 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
 
 
 def _define(
-    source: bytes,
-    code: types.CodeType,
-    path: Path,
-    module: types.ModuleType,
-    less: int = DEFINITIONS,
+    source: bytes, code: types.CodeType, path: Path, module: types.ModuleType, less: int
 ) -> bool:
     """Run what a file defines, a statement at a time, and nothing else.
 

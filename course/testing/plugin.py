@@ -26,7 +26,6 @@ from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import lift_limits
 from course.testing.errors import short_path
 from course.testing.examine import Finding
-from course.testing.loading import load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import LessonResult, from_text, to_text
 from course.testing.run import Module, exercise_result, lesson_result, open_module, test_result
@@ -98,19 +97,6 @@ def lesson() -> None:
 @pytest.fixture
 def draw() -> None:
     """Fresh inputs; `Examination` draws them."""
-
-
-@pytest.fixture(autouse=True)
-def _names_in_lesson_texts(request: pytest.FixtureRequest) -> None:
-    """Give the examples in `course/lessons` a lesson's names, so that they need not import them."""
-    texts = root() / "course" / "lessons"
-    if request.path.suffix == ".md" and request.path.is_relative_to(texts):
-        names = request.getfixturevalue("doctest_namespace")
-        names.clear()
-        for one in lessons():
-            if one.room == request.path.parent:
-                names.update(vars(load_module(one.module("solutions"))))
-        exec("import math, torch", names)
 
 
 _MODULES = pytest.StashKey[dict[Path, Module]]()

@@ -66,20 +66,17 @@ def _message(exercise: ExerciseResult, told: Message, in_loop: bool) -> str:
     first = [title, _first(told.says or told.sentence, exercise.status), filled(told.look)]
     commands = [
         f"  look at {told.commands['look at']}",
-        *([] if in_loop else [f"  hint    {typed(told.commands['hint'])}"]),
+        "" if in_loop else f"  hint    {typed(told.commands['hint'])}",
+        filled(f"not run: {told.not_run}", "  ") if told.not_run else "",
+        filled(f"other tests that fail: {told.also_wrong}", "  ") if told.also_wrong else "",
     ]
-    if told.not_run:
-        commands.append(filled(f"not run: {told.not_run}", indent="  "))
-    if told.also_wrong:
-        others = f"other tests that fail: {told.also_wrong}"
-        commands.append(filled(others, indent="  "))
     parts = [
         "\n".join(filter(None, first)),
         filled(told.found, indent="  ") if told.says else "",
         textwrap.indent(told.details, "  "),
         filled_paragraphs(told.why, indent="  "),
         _printed(told.printed),
-        "\n".join(commands),
+        "\n".join(filter(None, commands)),
     ]
     return "\n\n".join(filter(None, parts))
 
