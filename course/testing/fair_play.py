@@ -256,12 +256,11 @@ def settings_unchanged(who: str) -> Iterator[None]:
     """
     before = seed, dtype, gradients = _settings()
     yield
-    if _settings() == before:
+    if (after := _settings()) == before:
         return
-    has_seeded = torch.initial_seed() != seed
     torch.set_default_dtype(dtype)
     torch.set_grad_enabled(gradients)
-    if has_seeded:
+    if after[0] != seed:
         raise Wrong(
             f"{who} calls torch.manual_seed; leave the seed to the caller, or everything drawn "
             "afterwards is the same each time"

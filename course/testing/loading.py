@@ -117,13 +117,6 @@ def run_module(
         if is_incomplete and not _define(source, code, path, module, less or DEFINITIONS):
             raise failure or Wrong(f"{shown} defines nothing")
     module.__dict__[LEFT_OUT] = str(failure or "")
-    for name in ("torch", "nn"):
-        value = module.__dict__.get(name, types)
-        if not isinstance(value, types.ModuleType):
-            raise Wrong(
-                f"{shown} gives the name {name} to a value of type {type(value).__name__}, so the "
-                "library cannot be reached; choose another name"
-            )
     return module
 
 

@@ -345,7 +345,6 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
         f"{SOLUTION}\n<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> upstream/main\n",
         "git",
     ),
-    "shadowed": (f"{SOLUTION}\ntorch = 3", "torch"),
     "magic": (f"%matplotlib inline\n{SOLUTION}", "a notebook's command"),
     "shell": (f"!pip install einops\n{SOLUTION}", "a notebook's command"),
     "fence": (f"```python\n{SOLUTION}\n```\n", "three backticks"),
