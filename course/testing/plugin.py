@@ -26,6 +26,7 @@ from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import lift_limits
 from course.testing.errors import short_path
 from course.testing.examine import Finding
+from course.testing.messages.wording import STATUS_WORDS
 from course.testing.outcomes import Wrong
 from course.testing.result import LessonResult, from_text, to_text
 from course.testing.run import Module, exercise_result, lesson_result, open_module, test_result
@@ -286,15 +287,20 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
     status = Status.NOT_RUN if result.trouble else test.status
     letters = config.stash.setdefault(_LETTERS, {}).setdefault(place, {})
     letter = _letter(letters, report, status, exercise.n_tests)
-    if status == Status.WRONG:
-        return "wrong", letter, ("WRONG", {"red": True})
+    word, color = _WORDS[status]
+    counted_as = word
     if status == Status.TO_DO:
         first = config.stash.setdefault(_FIRST_TO_DO, {}).setdefault(place, report.nodeid)
-        counted_as = "to do" if report.nodeid == first else ""
-        return counted_as, letter, ("TO DO", {"yellow": True})
-    if status == Status.NOT_RUN:
-        return "not run", letter, ("NOT RUN", {"yellow": True})
-    return "passed", letter, ("PASSED", {"green": True})
+        counted_as = word if report.nodeid == first else ""
+    return counted_as, letter, (word.upper(), {color: True})
+
+
+_WORDS = {
+    Status.PASSED: ("passed", "green"),
+    Status.WRONG: ("wrong", "red"),
+    Status.TO_DO: ("to do", "yellow"),
+    Status.NOT_RUN: ("not run", "yellow"),
+}
 
 
 def _letter(given: dict[str, str], report: pytest.TestReport, status: Status, n_tests: int) -> str:
@@ -306,16 +312,8 @@ def _letter(given: dict[str, str], report: pytest.TestReport, status: Status, n_
     if report.nodeid not in given:
         decides = status != Status.PASSED or len(given) + 1 == n_tests
         is_new = decides and not any(given.values())
-        given[report.nodeid] = _LETTER_OF[status] if is_new else ""
+        given[report.nodeid] = STATUS_WORDS[status].sign if is_new else ""
     return given[report.nodeid]
-
-
-_LETTER_OF = {
-    Status.PASSED: "+",
-    Status.WRONG: "x",
-    Status.TO_DO: "o",
-    Status.NOT_RUN: "-",
-}
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

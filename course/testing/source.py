@@ -44,7 +44,8 @@ def is_still_a_stub(source: bytes, exercise: str) -> bool:
     """Return whether each function of an exercise can only end where it says that it is to do."""
     node = _definition(source, exercise)
     functions = [one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)] if node else []
-    return bool(functions) and not any(map(_may_end_otherwise, functions))
+    returns = node is not None and any(isinstance(one, ast.Return) for one in ast.walk(node))
+    return bool(functions) and not returns and all(_says_to_do(one.body[-1]) for one in functions)
 
 
 @functools.lru_cache(maxsize=64)
@@ -60,11 +61,6 @@ def lines_of_definitions(source: bytes, exercise: str) -> list[int]:
     """Return the line of each definition of an exercise; of several definitions the last counts."""
     nodes = definitions(source)
     return [node.lineno for node in nodes if getattr(node, "name", "") == exercise]
-
-
-def _may_end_otherwise(function: ast.FunctionDef) -> bool:
-    returns = any(isinstance(node, ast.Return) for node in ast.walk(function))
-    return returns or not _says_to_do(function.body[-1])
 
 
 def _says_to_do(node: ast.AST) -> bool:
