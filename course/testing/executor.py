@@ -305,9 +305,8 @@ def _same(before: Any, after: Any) -> bool:
     if isinstance(before, list | tuple):
         return len(before) == len(after) and all(map(_same, before, after))
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(
-            _same(before[key], after[key]) for key in after
-        )
+        same_keys = before.keys() == after.keys()
+        return same_keys and all(_same(before[key], after[key]) for key in after)
     if isinstance(before, bool | int | float | complex | str | bytes):
         return type(before) is type(after) and (before == after or before != before)
     return True

@@ -222,14 +222,10 @@ def refuse_borrowed_answers(
 
 def _importable_names(earlier: Earlier) -> set[str]:
     """Return what an import may name: "exercises.rope", "exercises.rope.apply_rope"."""
-    if not earlier:
-        return set()
-    return {
-        "exercises",
-        *(f"exercises.{stem}" for stem in earlier),
-        *(f"exercises.{stem}.{name}" for stem, names in earlier.items() for name in names),
-        *(f"exercises.{stem}.*" for stem in earlier),
-    }
+    there = {"exercises"} if earlier else set()
+    for stem, names in earlier.items():
+        there.update({f"exercises.{stem}", *(f"exercises.{stem}.{one}" for one in ("*", *names))})
+    return there
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -121,13 +121,8 @@ def run(
 
 def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> LessonResult:
     """Return the result of a module with these exercises."""
-    return LessonResult(
-        module.path.stem,
-        tuple(exercises),
-        trouble=module.trouble,
-        left_out=module.left_out,
-        printed=module.printed,
-    )
+    lesson, of_all = module.path.stem, tuple(exercises)
+    return LessonResult(lesson, of_all, module.trouble, module.left_out, module.printed)
 
 
 def test_result(module: Module, case: Case, finding: Finding | None, printed: str) -> TestResult:

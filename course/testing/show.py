@@ -41,9 +41,7 @@ def show(value: Any) -> str:
         return f"{{{_listed(f'{show(key)}: {show(item)}' for key, item in value.items())}}}"
     if isinstance(value, float):
         return show_number(value)
-    if (
-        isinstance(value, int) and value.bit_length() > 600
-    ):  # Python refuses to write very long ones
+    if isinstance(value, int) and value.bit_length() > 600:  # Python refuses to write the longest
         return f"an integer of {value.bit_length():,} bits"
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
