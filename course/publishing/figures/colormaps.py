@@ -18,7 +18,7 @@ def _maps(page: int) -> dict[str, Colormap]:
     }
 
 
-_LIGHT, DARK = _maps(0), _maps(1)
+_LIGHT, _DARK = _maps(0), _maps(1)
 """Name -> color map."""
 
 SIGNED, AMOUNT = _LIGHT["signed"], _LIGHT["amount"]
@@ -41,7 +41,7 @@ def _on_dark(light: NDArray[np.uint8]) -> NDArray[np.uint8]:
         steps = np.arange(colors.N)
         apart = np.abs(light[:, None, :3] - colors(steps, bytes=True)[:, :3].astype(int)).sum(-1)
         if (away := apart.min(axis=1)[light[:, 3] > 0].sum()) < far:
-            dark = DARK[name](steps, bytes=True)[apart.argmin(axis=1)]
+            dark = _DARK[name](steps, bytes=True)[apart.argmin(axis=1)]
             far, found = away, np.where(light[:, 3:] > 0, dark, light)
     return found.astype(np.uint8)
 

@@ -30,7 +30,6 @@ from course.publishing.figures.charts import chart, curve, write_values
 from course.publishing.figures.colormaps import AMOUNT, SIGNED
 from course.publishing.figures.palette import SCALES
 from course.publishing.figures.record import decoded, same
-from course.publishing.figures.sheet import sheet
 from course.publishing.figures.words import write
 from course.testing.loading import load_module
 
@@ -426,21 +425,6 @@ def test_a_heatmap_has_an_image_for_each_page(name):
         assert f"fill: {words}" in svg
         assert contrast(words, pages["light"][cell]) >= 4.5
         assert contrast(palette.ON_DARK[words], pages["dark"][cell]) >= 4.5
-
-
-def test_a_sheet_shows_a_figure_on_a_light_page_a_dark_one_and_narrow(repository):
-    with Image.open(sheet("lookup/bytes_of_a_batch")) as image:
-        assert image.width == 1400 + 1400 + 2 * 358 + 3 * 20
-        corners = [image.getpixel((x, 2)) for x in (2, 1422, 2842)]
-    light, dark = (to_rgb(one) for one in (palette.CARD, palette.ON_DARK[palette.CARD]))
-    for corner, want in zip(corners, (light, dark, light), strict=True):
-        assert np.array(corner) / 255 == pytest.approx(np.array(want), abs=0.03)
-
-
-@pytest.mark.parametrize("name", ["", "rope", "rope/none", "none/pair_turns"])
-def test_a_sheet_of_no_figure_is_one_sentence(name):
-    with pytest.raises(ValueError, match=f"^there is no figure '{name}'; "):
-        sheet(name)
 
 
 # --- what holds for one figure -------------------------------------------------------------------
