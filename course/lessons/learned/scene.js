@@ -4,6 +4,7 @@ const TABLE_ROWS = 24;
 const READ = 16; // words of a text in the training
 
 SCENES.learned = {
+  room: [714, 663],
   needs: true,
   hint: "Drag the word down the table of positions.",
   start: { position: 3, word: "king" },

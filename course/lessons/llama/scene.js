@@ -4,6 +4,7 @@ const FARTHEST = 2000;
 const LOOKED_AT = 7; // Rome
 
 SCENES.llama = {
+  room: [620, 403],
   needs: true,
   hint: "Drag the whole text to later positions.",
   start: { shift: 0 },

@@ -27,6 +27,7 @@ function ownRates(remedy, factor) {
 const REMEDIES = { none: "no remedy", linear: "interpolation", ntk: "NTK", yarn: "YaRN" };
 
 SCENES.longer = {
+  room: [601, 369],
   hint: "Drag the end of the text, or turn a slow hand by its dot.",
   start: () => ({ length: 2048, remedy: ownNumbers("longer").yarn ? "yarn" : "none" }),
   demo: { length: 3072 },

@@ -6,6 +6,7 @@ const IDS_AT_FIRST = Object.fromEntries(IDS.map((id, place) => [`id${place}`, id
 const idsOf = (state) => IDS.map((_, place) => Math.round(state[`id${place}`]));
 
 SCENES.lookup = {
+  room: [540, 519],
   hint: "Drag an id to another row of the table.",
   start: { ...IDS_AT_FIRST, steps: NAMES.map(() => 0) },
   demo: { id4: 4 },

@@ -39,6 +39,7 @@ function moveWord(state, words, word, value, lab) {
 }
 
 SCENES.permutation = {
+  room: [586, 559],
   start: { dog: 0, bites: 1, man: 2, order: "plain" },
   demo: { dog: 2, man: 0 },
   hint: "Drag a word past another.",

@@ -4,6 +4,7 @@ const MOST_TOKENS = 8;
 const OFFSETS = { given: "offset = tokens in the cache", forgotten: "offset forgotten" };
 
 SCENES.cache = {
+  room: [533, 437],
   hint: "Drag the newest token: the same word arrives again and again.",
   start: { newest: 3, offset: "given" },
   demo: { newest: 5 },

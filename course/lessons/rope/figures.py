@@ -50,6 +50,14 @@ KEY_VECTOR = torch.tensor([4.0, -3.0, 2.0, 1.0])
 
 TURN = 2 * math.pi
 
+_PROJECTIONS = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(3)) / 3
+EXAMPLE = {
+    "query": (0.6, 1.2, 0.8, 0.7, 0.8, 0.9, 0.5, 0.2),
+    "key": (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3),
+    "projections": [[[round(x, 2) for x in row] for row in one] for one in _PROJECTIONS.tolist()],
+}
+"""What the scene begins with."""
+
 
 def pair_turns() -> Picture:
     cos, sin = reference("rope").rope_tables(4, 4)

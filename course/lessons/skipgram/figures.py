@@ -7,6 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon
 
+from course.lessons.skipgram.names import name_points
 from course.publishing.figures.charts import chart, curve, log_axis, spread_out
 from course.publishing.figures.diagrams import arrow, cells, diagram, name_column, name_row
 from course.publishing.figures.measured import measured, reference
@@ -23,7 +24,7 @@ from course.publishing.figures.palette import (
 )
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.shapes import Array
-from course.publishing.figures.words import TEXT, name_points, note, signed, write
+from course.publishing.figures.words import TEXT, note, signed, write
 from course.publishing.lab.trained import committed, unpacked
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from course.lessons.skipgram.names import name_points
 from course.publishing.figures.charts import evenly, label
 from course.publishing.figures.palette import ACCENT, INK, QUIET, SECOND, THIRD, style_of
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.shapes import Array, Sizes
-from course.publishing.figures.words import SMALL, listing, name_points
+from course.publishing.figures.words import SMALL, listing
 
 
 def word_map(

@@ -23,6 +23,7 @@ function principal(rows) {
 let axes = null;
 
 SCENES.skipgram = {
+  room: [596, 564],
   needs: true,
   hint: "Drag king, man or woman to another word.",
   start: { a: "king", b: "man", c: "woman", carried: null },

@@ -9,6 +9,7 @@ const contextsOf = (center, size) =>
   range(READ_WORDS.length).filter((place) => place !== center && Math.abs(place - center) <= size);
 
 SCENES.window = {
+  room: [480, 453],
   hint: "Drag the center along the text.",
   start: { center: 1, size: "1" },
   demo: { center: 4 },

@@ -1,6 +1,5 @@
 """The figures to play with: `<course-lab scene="rope">` around a still picture of a text.
 
 `script.py` puts the scripts of this folder and of the lessons' rooms together, one file for all
-pages; a scene that two lessons share is a file in `scenes/`. `trained.json` has the numbers that
-come from training (`trained.py`), and `numbers.py` those of a student's own functions.
+pages. `trained.json` has the numbers that come from training.
 """

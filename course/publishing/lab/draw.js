@@ -108,3 +108,5 @@ function fixed(value, digits) {
   const rounded = Number(value.toFixed(digits)) || 0;
   return rounded.toFixed(digits).replace("-", "−");
 }
+
+const percent = (share) => `${fixed(100 * share, share > 0.0995 || share < 0.0005 ? 0 : 1)}%`;

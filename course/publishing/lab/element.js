@@ -1,6 +1,6 @@
 // <course-lab scene="..."> around a still picture: the picture stays for paper and without a script.
 
-/** The name of a scene -> {start, draw, demo, needs}: see `scenes/`. */
+/** The name of a scene -> {hint, room, start, demo, draw, needs}: see the lessons' rooms. */
 const SCENES = {};
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

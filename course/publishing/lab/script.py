@@ -5,8 +5,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import torch
-
 from course.core.syllabus import lessons
 from course.publishing.figures import of_room, palette
 from course.publishing.figures.palette import ON_DARK, TINTS
@@ -14,14 +12,7 @@ from course.publishing.lab.trained import committed
 
 _HERE = Path(__file__).parent
 
-QUERY = (0.6, 1.2, 0.8, 0.7, 0.8, 0.9, 0.5, 0.2)
-KEY = (1.0, 1.4, 0.9, 0.8, 0.2, 0.6, -0.3, 0.3)
-"""The query and the key of lesson 5's scene, (D,)."""
-
-_SHARED = (
-    *("draw", "grip", "numbers", "element", "language_model"),
-    *("scenes/hands", "scenes/sentence"),
-)
+_SHARED = ("draw", "grip", "numbers", "element")
 """The scripts of this folder, in order; those of lessons come after them."""
 
 _FOR_AUTHORS = re.compile(r"^\s*/\*([^*]|\*(?!/))*\*/\n|^\s*//.*\n|^\s+", re.MULTILINE)
@@ -30,22 +21,7 @@ _FOR_AUTHORS = re.compile(r"^\s*/\*([^*]|\*(?!/))*\*/\n|^\s*//.*\n|^\s+", re.MUL
 LOOKS = ("what", "where", "query", "key", "value", "wrong", "third", "ink", "quiet")
 """Classes of shapes: each has the color of that name in the palette, and its tint."""
 
-ROOM = {
-    "order": (418, 319),
-    "lookup": (540, 519),
-    "permutation": (586, 559),
-    "learned": (714, 663),
-    "clock": (568, 581),
-    "rope": (669, 655),
-    "skipgram": (596, 564),
-    "longer": (601, 369),
-    "heads": (530, 375),
-    "llama": (620, 403),
-    "cache": (533, 437),
-    "window": (480, 453),
-}
-"""How high a scene is on a phone and on a desktop, in pixels: what follows doesn't move when it
-takes its still picture's place."""
+_ROOM = re.compile(r"^SCENES\.(\w+) = .*?^room: \[(\d+), (\d+)\],$", re.DOTALL | re.MULTILINE)
 
 
 def write_lab(folder: Path) -> None:
@@ -71,19 +47,19 @@ def script() -> str:
 
 
 def examples() -> dict:
-    """Return the small vectors that scenes begin with: `EXAMPLE` in the figures of lessons, too."""
-    generator = torch.Generator().manual_seed(3)
-    projections = torch.randn(2, len(QUERY), len(QUERY), generator=generator) / 3
-    found = {
-        "query": QUERY,
-        "key": KEY,
-        "projections": [
-            [[round(x, 2) for x in row] for row in one] for one in projections.tolist()
-        ],
-    }
+    """Return what scenes begin with: `EXAMPLE` in the figures of each lesson."""
+    found = {}
     for lesson in lessons():
         found |= getattr(of_room(lesson.stem, "figures"), "EXAMPLE", {})
     return found
+
+
+def rooms() -> dict[str, tuple[str, str]]:
+    """Return how high each scene is on a phone and on a desktop, in pixels: its `room`.
+
+    So what follows doesn't move when the scene takes its still picture's place.
+    """
+    return {scene: (phone, desktop) for scene, phone, desktop in _ROOM.findall(script())}
 
 
 def styles() -> str:
@@ -98,7 +74,7 @@ def styles() -> str:
     ]
     room = [
         f'course-lab[scene="{scene}"] {{ --room: {desktop}px; --room-on-a-phone: {phone}px; }}'
-        for scene, (phone, desktop) in ROOM.items()
+        for scene, (phone, desktop) in rooms().items()
     ]
     return "\n".join(
         [

@@ -1,6 +1,7 @@
 """The numbers of the figures to play with that come from training: `trained.json`, next to this.
 
-`making.py` makes them. Tensors are 8-bit whole numbers with one scale each, in base64.
+`course.experiments.instrument.numbers` makes them. Tensors are 8-bit whole numbers with one scale
+each, in base64.
 """
 
 import base64

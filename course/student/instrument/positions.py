@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from course.core.syllabus import find_lesson
-from course.publishing.lab.script import KEY, QUERY
+from course.publishing.lab.script import examples
 from course.student.exercises import LessonExercises
 from course.testing.errors import location
 
@@ -64,7 +64,8 @@ def numbers_of(scene: str, names: LessonExercises, learned: Tensor) -> dict[str,
             for factor in FACTORS
         ]
         return {"yarn": torch.stack(of)}
-    shape = (LENGTH, len(QUERY))
+    query, key = examples()["query"], examples()["key"]
+    shape = (LENGTH, len(query))
     if scene == "clock":
         rows = _called("sinusoidal_encoding", lambda: names.sinusoidal_encoding(*shape), shape)
         return {"hands": torch.cat((rows[:, 1::2], rows[:, ::2]), dim=-1)}
@@ -74,7 +75,7 @@ def numbers_of(scene: str, names: LessonExercises, learned: Tensor) -> dict[str,
         x = torch.tensor(word).repeat(LENGTH, 1)
         return _called("apply_rope", lambda: names.apply_rope(x, cos, sin), shape)
 
-    return {"query": turned(QUERY), "key": turned(KEY)}
+    return {"query": turned(query), "key": turned(key)}
 
 
 def _rows_of(names: LessonExercises, learned: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from course.core.syllabus import find_lesson, lessons
 from course.experiments.character_gpt import CharacterGPT
 from course.experiments.instrument.models import READ, SIZE, reference_parts
-from course.publishing.lab.script import ROOM, examples, write_lab
+from course.publishing.lab.script import examples, rooms, write_lab
 from course.publishing.lab.trained import committed, unpacked
 from course.student import texts
 from course.testing.loading import load_module
@@ -170,16 +170,16 @@ def test_without_a_script_the_still_figures_are_there(opened, pages):
 def test_the_room_of_every_scene_is_kept_and_its_words_can_be_read(opened, tmp_path, size):
     # it was measured with a wide font; in a narrow one its words take some lines less
     lowest = -90 if "COURSE_TEST_FONT" in os.environ else -45
-    page = opened(alone(tmp_path, *ROOM), viewport=size)
-    page.locator(".lab svg").nth(len(ROOM) - 1).wait_for()
+    page = opened(alone(tmp_path, *rooms()), viewport=size)
+    page.locator(".lab svg").nth(len(rooms()) - 1).wait_for()
     layouts = page.evaluate(LAYOUTS)
-    assert [one["scene"] for one in layouts] == [*ROOM]
+    assert [one["scene"] for one in layouts] == [*rooms()]
     for one in layouts:
         assert lowest <= one["tooHigh"] <= 45, one
         assert not one["isTooWide"] and one["cut"] == [] and one["smallest"] >= 12, one
 
 
-@pytest.mark.parametrize("scene", ROOM)
+@pytest.mark.parametrize("scene", rooms())
 class TestEveryScene:
     def test_the_keyboard_moves_each_grip_and_nothing_moves_by_itself_if_motion_is_unwanted(
         self, opened, tmp_path, scene

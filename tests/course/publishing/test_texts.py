@@ -6,7 +6,7 @@ import pytest
 
 from course import ROOT
 from course.core.syllabus import lessons
-from course.publishing.lab.script import ROOM
+from course.publishing.lab.script import rooms
 
 LESSONS = ROOT / "course" / "lessons"
 TEXTS = sorted([*LESSONS.glob("*.md"), *LESSONS.glob("*/README.md")])
@@ -35,7 +35,7 @@ def test_each_lesson_opens_with_a_scene_around_a_picture():
         opening, *_ = lesson.text.read_text(encoding="utf-8").partition("**You will be able to**")
         block = r'\n<course-lab scene="(\w+)">\n\n!\[.+\]\(.+\.svg\)\n\n</course-lab>\n'
         found = re.search(block, opening)
-        assert found and found[1] in ROOM, lesson.stem
+        assert found and found[1] in rooms(), lesson.stem
 
 
 def test_the_glossary_is_alphabetical_and_has_each_word_once():

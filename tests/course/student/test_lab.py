@@ -14,7 +14,7 @@ import torch
 from course.core.stubs import stub_from
 from course.core.syllabus import Status, find_lesson
 from course.experiments.instrument.numbers import made
-from course.publishing.lab.script import write_lab
+from course.publishing.lab.script import examples, write_lab
 from course.publishing.lab.trained import committed, unpacked
 from course.student import texts
 from course.student.exercises import (
@@ -27,8 +27,6 @@ from course.student.instrument.own import own_scenes
 from course.student.instrument.positions import (
     EXERCISES,
     FACTORS,
-    KEY,
-    QUERY,
     NotShown,
     claims_on,
     numbers_of,
@@ -102,8 +100,8 @@ def test_hands_are_where_their_formula_says():
         speed = 10000 ** (-2 * pair / 8)
         for scene, name, word in (
             ("clock", "hands", [1] * 4 + [0] * 4),
-            ("rope", "query", QUERY),
-            ("rope", "key", KEY),
+            ("rope", "query", examples()["query"]),
+            ("rope", "key", examples()["key"]),
         ):
             hands = reference(scene)[name]
             for position in (0, 1, 20, 63):

@@ -1,4 +1,4 @@
-// The front page and lesson 8: a sentence, two words of which change places, and what a model makes of it.
+// Lesson 8 and the front page: a sentence, two words of which change places, and what a model makes of it.
 
 const SENTENCE = "paris rang its bells . rome closed its".split(" ");
 const HOME = range(SENTENCE.length);
@@ -111,11 +111,10 @@ function nextShapes(next, width, top) {
   });
 }
 
-const percent = (share) => `${fixed(100 * share, share > 0.0995 || share < 0.0005 ? 0 : 1)}%`;
-
 const SWITCHED = { none: "without positions", rope: "with positions" };
 
 SCENES.order = {
+  room: [418, 319],
   needs: true,
   hint: "Drag a word onto another one: they change places. What comes next?",
   start: { order: HOME, carried: null, scheme: "none" },
@@ -156,6 +155,7 @@ function withPositions(words, isSame, word, told) {
 }
 
 SCENES.heads = {
+  room: [530, 375],
   needs: true,
   hint: "Each head reads other words. Switch heads, or drag a word onto another one.",
   start: { order: HOME, carried: null, head: "0" },

@@ -1,5 +1,5 @@
-// Lessons 4 and 5: two positions as hands of clocks. Above are the dials, below is the text as an axis,
-// and over each of its positions the score that a word there would get.
+// Lesson 4, and lesson 5 with other vectors: two positions as hands of clocks. Above are the dials, below is the
+// text as an axis, and over each of its positions the score that a word there would get.
 
 const WIDTH = 8;
 const RATES = frequencies(WIDTH);
@@ -158,6 +158,7 @@ const reachOf = (all) =>
   range(WIDTH / 2).map((pair) => Math.max(...all.map((one) => Math.hypot(...pairOf(one, pair)))));
 
 SCENES.clock = handsOf({
+  room: [568, 581],
   words: {
     one: { name: "The word", short: "at", look: "where" },
     other: { name: "The other word", short: "at", look: "quiet" },
@@ -182,62 +183,3 @@ SCENES.clock = handsOf({
       : `${found}; of two others ${Math.abs(m - n)} apart, it is between ${fixed(low, 2)} and ${fixed(high, 2)}.`;
   },
 });
-
-const { query: QUERY, key: KEY, projections: PROJECTIONS } = EXAMPLE;
-
-SCENES.rope = handsOf({
-  words: {
-    query: { name: "The query", short: "q", look: "query" },
-    key: { name: "The key", short: "k", look: "key" },
-  },
-  start: { query: 20, key: 12, scheme: "rotated" },
-  demo: { query: 26, key: 18 },
-  hint: "Drag q, k or both along the text, or turn a hand by the dot at its tip.",
-  divisor: Math.sqrt(WIDTH),
-  axis: "score of the query with a key at each position",
-  vectors({ scheme }) {
-    const vector = (word, matrix) =>
-      scheme === "rotated"
-        ? (position) => rotated(word, position)
-        : (position) => applied(matrix, added(word, clock(position, WIDTH)));
-    const own = scheme === "rotated" ? ownNumbers("rope") : {};
-    const query = drawnVector(vector(QUERY, PROJECTIONS[0]), own.query);
-    const key = drawnVector(vector(KEY, PROJECTIONS[1]), own.key);
-    const shown = [[query.at, key.at], own.query ? [query.ghost, key.ghost] : []];
-    const all = range(POSITIONS).flatMap((position) => shown.flat().map((of) => of(position)));
-    MOST[scheme] ??= Math.max(
-      ...shown.flatMap(([q, k]) =>
-        range(q ? POSITIONS : 0).flatMap((m) => range(POSITIONS).map((n) => Math.abs(dot(q(m), k(n))))),
-      ),
-    );
-    return { query, key, most: MOST[scheme] / Math.sqrt(WIDTH), reach: reachOf(all) };
-  },
-  sentence(state, score) {
-    const [m, n] = [Math.round(state.query), Math.round(state.key)];
-    const [apart, now] = [Math.abs(m - n), fixed(score(m, n), 2)];
-    const which = m < n ? "the key is" : "the query is";
-    const where = `Query at ${m}, key at ${n}: `;
-    const later = m === n ? "they are at the same position" : `${which} ${apart} later`;
-    const [low, high] = elsewhere(score, m, n);
-    if (state.scheme === "rotated" && high - low < SAME)
-      return (
-        `${where}${later}, and the score is ${now}. It is the same for any two positions with this distance: ` +
-        `when both move, both hands of a pair rotate by the same angle, so the angle between them stays the same.`
-      );
-    const changes =
-      state.scheme === "added"
-        ? "the hands’ lengths change, and the angle between them, too"
-        : "the angle between the hands changes";
-    return (
-      `${where}${later}. When both move, ${changes}. So does the score: ${now} here, ` +
-      `${fixed(low, 2)} to ${fixed(high, 2)} elsewhere.`
-    );
-  },
-  switches: (state, set) => [
-    choice("Positions are", { rotated: "rotated (RoPE)", added: "added, then projected" }, state.scheme, (scheme) =>
-      set({ scheme }),
-    ),
-  ],
-});
-
-const MOST = {}; // the largest product in the text, by scheme
