@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course.core.files import write_bytes_atomically
 from course.core.schemes import CONTEXT, LONGEST, SCHEMES, schemes_for
 from course.data.corpus import load_corpus
 from course.experiments.character_gpt import ALWAYS
@@ -121,7 +120,7 @@ def draw(results: Sequence[SchemeResult], folder: Path) -> list[Path]:
         folder / "lengths.png": losses_by_length(losses, CONTEXT),
     }
     for path, picture in pictures.items():
-        write_bytes_atomically(path, picture.png())
+        picture.savefig(path)
     return [*pictures]
 
 

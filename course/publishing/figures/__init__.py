@@ -3,7 +3,7 @@
     from course.publishing import figures
 
     figures.position_table(pe)          the last line of a notebook's cell: the picture is shown
-    figures.position_table(pe).png()    the same as an image
+    figures.position_table(pe).savefig("table.png")
     figures.position_table(pe).alt      the same in words
 
 Nothing here computes what a lesson asks for: a figure draws what your own code made. Those of one

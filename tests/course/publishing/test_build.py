@@ -19,7 +19,6 @@ from course.core.syllabus import lessons
 from course.publishing.building import build, figures
 from course.publishing.building.notebooks import stems
 from course.publishing.figures import Picture, palette
-from course.publishing.figures.measured import measured
 from course.publishing.figures.words import TEXT as LEGIBLE
 from course.student import backups
 
@@ -327,22 +326,6 @@ def test_a_figure_that_cannot_be_drawn_is_one_sentence(lookup):
     sentence = f"^{DRAWN_IN} cannot draw bytes_of_a_batch: AttributeError: module .* no attribute "
     with pytest.raises(build.BuildError, match=sentence):
         build.drift()
-
-
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (None, "loss.json cannot be read: "),
-        ("[1", "loss.json is not JSON: "),
-        ('{"loss": 1, "how": "x"}', 'loss.json must begin with "how": '),
-    ],
-)
-def test_measured_numbers_that_cannot_be_used_are_one_sentence(repository, data, sentence):
-    folder = repository / "course" / "lessons" / "lookup" / "figures"
-    if data is not None:
-        (folder / "loss.json").write_text(data, encoding="utf-8")
-    with pytest.raises(ValueError, match=f"^course/lessons/lookup/figures/{sentence}"):
-        measured("lookup", "loss")
 
 
 def test_nothing_slow_is_imported_before_it_is_needed():
