@@ -19,8 +19,7 @@ from course.core.console import PREFIX
 from course.core.files import write_atomically
 from course.core.syllabus import lessons
 from course.publishing.building import build, figures
-from course.publishing.building.notebooks import notebook_from
-from course.publishing.building.repository import address
+from course.publishing.building.notebooks import address, notebook_from
 from course.testing.loading import load_module
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script

@@ -20,8 +20,13 @@ from course.core.files import write_atomically
 from course.core.stubs import stub_from
 from course.core.syllabus import Exercise, Lesson, lessons
 from course.publishing.building import figures
-from course.publishing.building.notebooks import notebook_from, notebook_of, source_of, stems
-from course.publishing.building.repository import BRANCH, COLAB, GITHUB, address
+from course.publishing.building.notebooks import (
+    address,
+    notebook_from,
+    notebook_of,
+    source_of,
+    stems,
+)
 
 
 def record() -> Path:
@@ -318,16 +323,17 @@ def question_of(lesson: Lesson) -> str:
 
 def with_badges(text: str) -> str:
     """Return README's text with badges for Codespaces and Colab; none without an address."""
-    repository = address().removeprefix(GITHUB)
+    repository = address().removeprefix("https://github.com/")
     if not repository:
         return _between(text, BADGES, "")
-    folder = f"{COLAB}/github/{repository}/blob/{BRANCH}/notebooks"
+    colab = "https://colab.research.google.com"
+    folder = f"{colab}/github/{repository}/blob/main/notebooks"
     first, *others = stems()
     links = " ·\n".join(f"[{stem.replace('_', ' ')}]({folder}/{stem}.ipynb)" for stem in others)
     badges = (
         "[![Open in GitHub Codespaces](https://github.com/codespaces/badge.svg)]"
         f"(https://codespaces.new/{repository})\n"
-        f"[![Open the first notebook in Colab]({COLAB}/assets/colab-badge.svg)]"
+        f"[![Open the first notebook in Colab]({colab}/assets/colab-badge.svg)]"
         f"({folder}/{first}.ipynb)\n\nThe others in Colab: {links}\n"
     )
     return _between(text, BADGES, badges)

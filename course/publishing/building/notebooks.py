@@ -14,12 +14,12 @@ syllabus, the cell for Google Colab from the address in pyproject.toml.
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course import root
 from course.core.syllabus import Lesson, lessons, name_for_check
-from course.publishing.building.repository import address
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -80,6 +80,15 @@ _CHECKS = (
     "# %%\n"
     "from course.student.notebook import check\n"
 )
+
+
+def address() -> str:
+    """Return where the course is published, such as `https://github.com/me/what-and-where`.
+
+    It is `Repository` under `[project.urls]` in pyproject.toml; empty if that is not there.
+    """
+    project = tomllib.loads((root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project.get("urls", {}).get("Repository", "").removesuffix("/").removesuffix(".git")
 
 
 def stems() -> list[str]:

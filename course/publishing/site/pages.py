@@ -15,8 +15,13 @@ from nbformat import NotebookNode
 from course import root
 from course.core.stubs import stub_from
 from course.core.syllabus import Exercise, counted_lessons, find_lesson, lessons
-from course.publishing.building.notebooks import LAB, SHOOT_OUT, YOUR_ANSWER, notebook_of
-from course.publishing.building.repository import address
+from course.publishing.building.notebooks import (
+    LAB,
+    SHOOT_OUT,
+    YOUR_ANSWER,
+    address,
+    notebook_of,
+)
 from course.publishing.lab.script import write_lab
 from course.publishing.site.cards import with_cards
 from course.publishing.site.executed import executed_notebooks

@@ -13,7 +13,7 @@ import pytest
 
 from course import ROOT
 from course.core.console import PREFIX
-from course.publishing.building import build, repository
+from course.publishing.building import build, notebooks
 from course.publishing.building.notebooks import notebook_from, notebook_of, source_of, stems
 
 ADDRESS = "https://github.com/ada/what-and-where"
@@ -54,18 +54,7 @@ def said(tmp_path, monkeypatch):
 @pytest.mark.parametrize("end", ["", "/", ".git"])
 def test_the_address_is_that_of_pyproject(said, end):
     said(f'[project.urls]\nRepository = "{ADDRESS}{end}"\n')
-    assert repository.address() == ADDRESS
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    ["what-and-where", "https://github.com/ada", "https://example.org/ada/x", ADDRESS + "/tree/x"],
-)
-def test_what_is_no_address_stops_a_build_before_anything_is_written(repository, said, wrong):
-    said(f'[project.urls]\nRepository = "{wrong}"\n')
-    with pytest.raises(build.BuildError, match=rf'"{wrong}", is not like'):
-        build.build()
-    assert not [*repository.glob("notebooks/*.ipynb")]
+    assert notebooks.address() == ADDRESS
 
 
 def test_one_line_and_a_build_give_badges_that_lead_to_the_notebooks(repository, said):
