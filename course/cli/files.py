@@ -81,7 +81,7 @@ def _open_text(name: str | None) -> None:
     from course.student.progress import next_exercise, status_of_all
 
     try:
-        from course.publishing.site import cards
+        from course.publishing.site.markup import anchor
         from course.student import texts
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{error.name} is missing: pip install -e .") from None
@@ -97,7 +97,7 @@ def _open_text(name: str | None) -> None:
         ) from None
     except RuntimeError as error:  # the tests cannot be loaded
         raise click.ClickException(str(error)) from None
-    address = page.as_uri() + (f"#{cards.anchor(exercise)}" if exercise else "")
+    address = page.as_uri() + (f"#{anchor(exercise)}" if exercise else "")
     click.echo(f"opening {address}")
     webbrowser.open(address)
 

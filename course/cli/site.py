@@ -1,7 +1,6 @@
 """`course site build`."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
@@ -21,12 +20,7 @@ def site() -> None:
 
 
 @site.command(short_help="Build the site.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The output folder; site/ by default.",
-)
-def build(out: Path | None) -> None:
+def build() -> None:
     """Build the site. The first time takes minutes, because it runs all notebooks.
 
     The notebooks show real words if you have run `course data all`. If the build fails, you keep
@@ -35,14 +29,13 @@ def build(out: Path | None) -> None:
     \b
     Examples:
       course site build
-      course site build --out public
     """
     if not all(map(find_spec, _NEEDED)):
         raise click.ClickException('the site needs more packages: pip install -e ".[site]"')
     from course import root
     from course.publishing.site.build import SiteError, build_site
 
-    out = (out or root() / "site").resolve()
+    out = root() / "site"
     click.echo(
         "building the site; a notebook that is new or meets new code is run first, for minutes"
     )

@@ -17,9 +17,8 @@ from course.core.files import write_atomically
 from course.core.syllabus import Lesson, lessons
 from course.publishing import site
 from course.publishing.lab.script import write_lab
-from course.publishing.site.cards import with_cards
 from course.publishing.site.formulas import mathml
-from course.publishing.site.markup import with_figure_numbers, with_kinds_of_folds
+from course.publishing.site.markup import for_pages
 from course.student.instrument.own import write_own
 
 _SITE = Path(site.__file__).parent
@@ -45,8 +44,7 @@ def write_texts(
     for path in [*sorted(texts.glob("*.md")), *by_file]:
         text = path.read_text(encoding="utf-8")
         if lesson := by_file.get(path):
-            text = with_kinds_of_folds(with_figure_numbers(text, lesson.number))
-            text = with_cards(text, lesson, status)
+            text = for_pages(text, lesson, status)
         body = _page(text, path.parent)
         title = re.search(r"^# (.*)", text, re.MULTILINE)[1]
         up = "../" if path in by_file else ""

@@ -1,90 +1,75 @@
-"""The site: built in a separate folder, and moved to its place when it is complete."""
+"""The site: built in a separate folder, and copied to its place when it is complete."""
 
-import filecmp
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
-
-from filelock import FileLock
+from urllib.parse import unquote
 
 from course import root
-from course.publishing.site.executed import RunFailed
+from course.publishing.site.executed import SiteError
 from course.publishing.site.pages import write_pages
+from course.publishing.site.styles import with_styles
 
-STAMP = ".course-site"
-"""An empty file in a site. No other folder has it."""
+_MENDS = {
+    r'<header class="mobile-header"': r'\g<0> aria-label="Top of the page"',
+    r'<aside class="sidebar-drawer"': r'\g<0> aria-label="All pages"',
+    r'<aside class="toc-drawer[^"]*"': r'\g<0> aria-label="On this page"',
+    r"<footer": r'\g<0> aria-label="Next page and licence"',
+    r'role="heading"': r'\g<0> aria-level="2"',
+    r'<summary aria-label="Toggle hidden content"': "<summary",  # it hides the text there
+    r'<th class="head[^"]*"><p></p></th>': "<td></td>",  # the head of no column
+    r'<input class="task-list-item-checkbox"[^>]*>': "☐ ",  # a box that nobody can tick
+}
+"""What the theme writes, and what screen readers should get instead."""
+
+_FIGURE = re.compile(r'(<course-lab[^>]*>\s*<p>)?<img ([^>]*src="([^":]+\.svg)")')
+
+_NOT_SEARCHED = re.compile(r'<a class="headerlink".*?</a>|<(?!/?(?:article|section)\b)[^>]*>')
 
 
-class SiteError(Exception):
-    """A reason to stop a build, in one sentence."""
-
-
-def build_site(out: Path, kept: Path) -> str:
-    """Build the site and put it in the place of the one that was there.
+def build_site(site: Path, kept: Path) -> str:
+    """Build the site, from what changed since the last time, in place of the one that was there.
 
     Args:
-        out: where it will be.
+        site: where it will be.
         kept: the folder of what the next build can use again: notebooks that ran, Sphinx's pages.
 
     Returns:
         Sphinx's warnings, a line each.
 
     Raises:
-        SiteError: `out` holds something else, a notebook does not run, or Sphinx fails; then
-            nothing has changed.
+        SiteError: a notebook does not run, or Sphinx fails; then the site is as it was.
         OSError: a file cannot be written.
     """
-    if out.exists() and not (out / STAMP).is_file():
-        raise SiteError(f"{out} is there and is not a site; name another folder with --out")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    kept.mkdir(parents=True, exist_ok=True)
-    with (
-        FileLock(kept / "lock"),
-        tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch,
-    ):
-        try:
-            write_pages(Path(scratch, "source"), kept / "notebooks")
-        except RunFailed as error:
-            raise SiteError(str(error)) from None
-        renew(kept / "source", Path(scratch, "source"))
-        warnings = _run_sphinx(kept)
-        site = Path(shutil.copytree(kept / "html", Path(scratch, "site")))
-        (site / STAMP).touch()
-        if out.exists():
-            os.replace(out, Path(scratch, "older"))
-        os.replace(site, out)
+    code = [one for place in ("course", "solutions") for one in (root() / place).rglob("*.py")]
+    done = kept / "trees" / "environment.pickle"
+    since = done.stat().st_mtime if done.exists() else 0.0
+    if any(one.stat().st_mtime > since for one in code):  # docstrings, or how pages are made
+        for folder in ("source", "trees", "html"):
+            shutil.rmtree(kept / folder, ignore_errors=True)
+    write_pages(kept / "source", kept / "notebooks")
+    warnings = _run_sphinx(kept)
+    finished = kept / "finished"
+    shutil.rmtree(finished, ignore_errors=True)
+    shutil.copytree(kept / "html", finished, ignore=shutil.ignore_patterns("_sources"))
+    _finish_pages(finished)
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.move(finished, site)
     return warnings
-
-
-def renew(folder: Path, now: Path) -> None:
-    """Make a folder like another one, without touching files that are alike: Sphinx skips those."""
-    folder.mkdir(exist_ok=True)
-    for path in [*folder.rglob("*")]:
-        if path.is_file() and not (now / path.relative_to(folder)).is_file():
-            path.unlink()
-    for path in now.rglob("*"):
-        there = folder / path.relative_to(now)
-        if path.is_file() and not (there.is_file() and filecmp.cmp(path, there, shallow=False)):
-            there.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, there)
 
 
 def _run_sphinx(kept: Path) -> str:
     """Run Sphinx in a separate process, where `exercises` are the stubs next to the pages.
 
-    It makes anew what changed since the last time. After a warning or a failure that is everything:
-    of a page that it does not read it has nothing to say.
+    After a warning or a failure the next run makes everything anew: of a page that it does not read
+    it has nothing to say.
     """
     source, trees = kept / "source", kept / "trees"
-    code = [one for place in ("course", "solutions") for one in (root() / place).rglob("*.py")]
-    done = trees / "environment.pickle"
-    since = done.stat().st_mtime if done.exists() else 0.0
-    if any(one.stat().st_mtime > since for one in code):  # docstrings, or how pages are made
-        shutil.rmtree(trees, ignore_errors=True)
-        shutil.rmtree(kept / "html", ignore_errors=True)
     ran = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", trees, source, kept / "html"],
         cwd=source,  # Python looks there first
@@ -98,5 +83,33 @@ def _run_sphinx(kept: Path) -> str:
     if ran.returncode:
         reason = ran.stderr.strip() or ran.stdout.strip() or "without a word"
         raise SiteError(f"Sphinx failed: {reason.splitlines()[-1]}")
-    shutil.rmtree(kept / "html" / "_sources", ignore_errors=True)
     return ran.stderr.strip()
+
+
+def _finish_pages(site: Path) -> None:
+    """Mend every page, and collect their texts: a search quotes them without a server."""
+    scripts = (site / "_static").rglob("*.js")
+    in_scripts = set(re.findall(r"[\w-]+", "".join(one.read_text("utf-8") for one in scripts)))
+    texts = {}
+    for path in sorted(site.rglob("*.html")):
+        page = path.read_text(encoding="utf-8")
+        for pattern, instead in _MENDS.items():
+            page = re.sub(pattern, instead, page)
+        article = page[page.index("<article") : page.index("</article>")]
+        page = _FIGURE.sub(partial(_with_size, path.parent), page)
+        page = with_styles(page, path.parent, in_scripts)
+        path.write_text(page, encoding="utf-8", newline="\n")
+        texts[f"./{path.relative_to(site).as_posix()}"] = _NOT_SEARCHED.sub("", article)
+    script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"
+    (site / "_static" / "pages.js").write_text(script, encoding="utf-8", newline="\n")
+
+
+def _with_size(folder: Path, figure: re.Match[str]) -> str:
+    """Return the tag of a figure with its size: text does not move when the figure comes.
+
+    It comes when a reader is near it; the still picture of a figure to play with comes at once.
+    """
+    opening, attributes, source = figure.groups(default="")
+    size = re.search(r' width="\d+" height="\d+"', (folder / unquote(source)).read_text("utf-8"))
+    when = "" if opening else ' loading="lazy"'
+    return f"{opening}<img{size[0]}{when} {attributes}"

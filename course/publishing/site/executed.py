@@ -29,11 +29,9 @@ from course.publishing.building.notebooks import notebook_from, source_of, stems
 SECONDS = 600
 """How long a cell may take, on a busy machine."""
 
-SLIDER = "application/vnd.jupyter.widget-view+json"
 
-
-class RunFailed(Exception):
-    """A notebook that does not run with the reference, in one sentence."""
+class SiteError(Exception):
+    """A reason to stop a build of the site, in one sentence."""
 
 
 def executed_notebooks(kept: Path) -> dict[str, NotebookNode]:
@@ -43,7 +41,7 @@ def executed_notebooks(kept: Path) -> dict[str, NotebookNode]:
         kept: the folder of those that ran.
 
     Raises:
-        RunFailed: a cell raises an error or does not end.
+        SiteError: a cell raises an error or does not end.
     """
     kept.mkdir(parents=True, exist_ok=True)
     around = _what_notebooks_meet()
@@ -53,7 +51,7 @@ def executed_notebooks(kept: Path) -> dict[str, NotebookNode]:
         key = hashlib.sha256(f"{around}\n{text}".encode()).hexdigest()[:16]
         file = kept / f"{stem}-{key}.ipynb"
         if not file.exists():
-            ran = nbformat.writes(without_sliders(run_notebook(stem, text)))
+            ran = nbformat.writes(run_notebook(stem, text))
             for older in kept.glob(f"{stem}-????????????????.ipynb"):
                 older.unlink()
             write_atomically(file, ran)
@@ -93,14 +91,4 @@ def run_notebook(stem: str, text: str) -> NotebookNode:
             return client.execute(env=os.environ | alone, stderr=subprocess.DEVNULL)
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             reason = strip_ansi(str(error)).strip().splitlines()[-1]
-            raise RunFailed(f"notebooks/{stem}.ipynb does not run: {reason}") from None
-
-
-def without_sliders(notebook: NotebookNode) -> NotebookNode:
-    """Remove sliders: each needs a running kernel, and a page would fetch scripts for it."""
-    notebook.metadata.pop("widgets", None)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.metadata.pop("execution", None)  # the time of day
-            cell.outputs = [one for one in cell.outputs if SLIDER not in one.get("data", {})]
-    return notebook
+            raise SiteError(f"notebooks/{stem}.ipynb does not run: {reason}") from None

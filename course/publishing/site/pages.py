@@ -15,17 +15,10 @@ from nbformat import NotebookNode
 from course import root
 from course.core.stubs import stub_from
 from course.core.syllabus import Exercise, counted_lessons, find_lesson, lessons
-from course.publishing.building.notebooks import (
-    LAB,
-    SHOOT_OUT,
-    YOUR_ANSWER,
-    address,
-    notebook_of,
-)
+from course.publishing.building.notebooks import YOUR_ANSWER, address, notebook_of
 from course.publishing.lab.script import write_lab
-from course.publishing.site.cards import with_cards
 from course.publishing.site.executed import executed_notebooks
-from course.publishing.site.markup import with_figure_numbers, with_kinds_of_folds
+from course.publishing.site.markup import for_pages
 from course.testing.messages.wording import counted
 
 HERE = Path(__file__).parent
@@ -34,16 +27,26 @@ _NOT_READ = {"colab", "guess", "slider"}
 """The tags of cells that only work in a notebook that runs."""
 
 
+_SIDEBAR = """
+```{{toctree}}
+:hidden:
+
+Exercises </exercises/{lesson.stem}>
+Notebook </notebooks/{lesson.notebook.stem}>
+```
+"""
+
+
 def write_pages(folder: Path, kept: Path) -> None:
-    """Write all that Sphinx makes the site from, into a new folder.
+    """Write all that Sphinx makes the site from, and leave alone what is there already.
 
     Args:
         kept: the folder of notebooks that ran.
 
     Raises:
-        RunFailed: a notebook does not run with the reference.
+        SiteError: a notebook does not run with the reference.
     """
-    shutil.copytree(HERE / "source", folder)
+    shutil.copytree(HERE / "source", folder, dirs_exist_ok=True)
     write_lab(folder / "static")
     _write_texts(folder)
     _write_modules(folder)
@@ -59,12 +62,7 @@ def _write_texts(folder: Path) -> None:
     for lesson in lessons():
         text = lesson.text.read_text(encoding="utf-8")
         text = re.sub(r"\n\*(Previous|Next): [^*]+\*\n", "", text)  # the theme has such links
-        text = with_cards(with_kinds_of_folds(with_figure_numbers(text, lesson.number)), lesson)
-        contents = (
-            f"Exercises </exercises/{lesson.stem}>\nNotebook </notebooks/{lesson.notebook.stem}>"
-        )
-        text += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"  # for the sidebar
-        _write(folder, lesson.text, text)
+        _write(folder, lesson.text, for_pages(text, lesson) + _SIDEBAR.format(lesson=lesson))
         for figure in (lesson.room / "figures").glob("*.svg"):
             _write(folder, figure, figure.read_text(encoding="utf-8"))
     course = root() / "course"
@@ -84,7 +82,11 @@ def _write_modules(folder: Path) -> None:
 
 
 def for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
-    """Change a notebook for who only reads it: no cells to work in, a guess before each result."""
+    """Change a notebook for who only reads it: no cells to work in, a guess before each result.
+
+    Sliders need a running kernel, and a page would fetch scripts for them.
+    """
+    notebook.metadata.pop("widgets", None)
     title, name = notebook.cells[0], stem.partition("_")[2].removeprefix("positions_")
     title.source = re.sub(r"^# (\d)\. ", r"# Notebook \1. ", title.source)
     notebook.cells = [cell for cell in notebook.cells if not _NOT_READ & tags_of(cell)]
@@ -96,10 +98,11 @@ def for_reading(notebook: NotebookNode, stem: str) -> NotebookNode:
             cell.source = f"::::{{admonition}} Guess first\n{question}\n::::"
         elif cell.cell_type == "markdown":
             to_guess &= not cell.source.startswith(("<details>", "#"))  # told, or something else
-        elif cell.source.startswith("check("):  # the reference's points are not the reader's
-            cell.outputs = []
-        elif to_guess and cell.outputs:
-            cell.metadata.tags = ["hide-output"]
+        else:
+            is_check = cell.source.startswith("check(")  # the reference's points, not the reader's
+            cell.outputs = [one for one in cell.outputs if not (is_check or _is_slider(one))]
+            if to_guess and cell.outputs:
+                cell.metadata.tags = ["hide-output"]
         cell.source = cell.source.replace(
             YOUR_ANSWER, f"*The place for your answer is your own notebook: `course open {name}`.*"
         )
@@ -110,9 +113,12 @@ def tags_of(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
+def _is_slider(output: NotebookNode) -> bool:
+    return "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+
+
 def _landing() -> dict:
     """Return what the first page says of the others."""
-    texts = [f"course/lessons/{lesson.stem}/README" for lesson in lessons()]
     readme = (root() / "README.md").read_text(encoding="utf-8")
     lesson = find_lesson("permutation").text.read_text(encoding="utf-8")
     picture = re.search(r"^!\[.*\]\(figures/bag_of_words.svg\)$", lesson, re.MULTILINE)[0]
@@ -121,22 +127,6 @@ def _landing() -> dict:
         "address": address(),
         "start": re.search(r"<!-- start -->\n(```.*?```)", readme, re.DOTALL)[1],
         "built": re.search(r"<!-- built -->\n(.*?)<!-- end of built -->", readme, re.DOTALL)[1],
-        "contents": {
-            "The course": [
-                "The syllabus <course/lessons/README>",
-                "course/lessons/before_you_start",
-            ],
-            "Lessons": [
-                *texts,
-                f"Notebook: every scheme side by side <notebooks/{LAB}>",
-                f"Notebook: the shoot-out <notebooks/{SHOOT_OUT}>",
-            ],
-            "To look up": [
-                "course/lessons/glossary",
-                *(f"helpers/{name}" for name in ("notebook", "figures", "data")),
-                "course/instructors",
-            ],
-        },
     }
 
 
@@ -163,7 +153,11 @@ def _rendered(template: str, **values: object) -> str:
 
 
 def _write(folder: Path, path: Path, text: str) -> None:
-    """Write a text to where a file of the repository lies, but in another folder."""
+    """Write a text to where a file of the repository lies, but in another folder.
+
+    One that holds it already is not touched: Sphinx skips what is older than its page.
+    """
     copy = folder / path.relative_to(root())
     copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_text(text, encoding="utf-8", newline="\n")
+    if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+        copy.write_text(text, encoding="utf-8", newline="\n")

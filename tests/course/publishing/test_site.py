@@ -22,7 +22,7 @@ from course.publishing.building.notebooks import (
     stems,
 )
 from course.publishing.site import build, executed, pages
-from course.publishing.site.cards import anchor
+from course.publishing.site.markup import anchor
 from course.publishing.site.styles import with_styles
 
 
@@ -33,12 +33,12 @@ def sphinx_is_there(monkeypatch, tmp_path_factory):
     monkeypatch.setattr(command, "find_spec", lambda name: True)
 
 
-def run(*arguments):
-    return CliRunner().invoke(cli.main, ["site", *map(str, arguments)])
+def run():
+    return CliRunner().invoke(cli.main, ["site", "build"])
 
 
-def fails_with(pattern, *arguments):
-    result = run(*arguments)
+def fails_with(pattern):
+    result = run()
     assert result.exit_code == 1, result.output
     assert re.fullmatch(f"Error: {pattern}", result.output.splitlines()[-1]), result.output
 
@@ -46,69 +46,59 @@ def fails_with(pattern, *arguments):
 # --- what the commands say ------------------------------------------------------------------
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     sentence = r'the site needs more packages: pip install -e "\.\[site\]"'
-    fails_with(sentence, "build", "--out", tmp_path / "site")
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_is_no_site_is_left_alone(sphinx_is_there, tmp_path):
-    thesis = tmp_path / "thesis.txt"
-    thesis.write_text("years of work", encoding="utf-8")
-    sentence = f"{tmp_path} is there and is not a site; name another folder with --out"
-    fails_with(sentence, "build", "--out", tmp_path)
-    fails_with(".+ cannot be written: .+", "build", "--out", thesis / "site")
-    assert thesis.read_text(encoding="utf-8") == "years of work"
+    fails_with(sentence)
 
 
 @pytest.fixture
-def older_site(tmp_path):
+def older_site(sphinx_is_there):
     """A site from an earlier build."""
-    site = tmp_path / "site"
+    site = root() / "site"
     site.mkdir()
     (site / "index.html").write_text("older", encoding="utf-8")
-    (site / build.STAMP).touch()
     return site
 
 
 @pytest.mark.parametrize(
     ("failure", "sentence"),
     [
-        (executed.RunFailed("5_rope.ipynb does not run"), "5_rope.ipynb does not run"),
+        (executed.SiteError("5_rope.ipynb does not run"), "5_rope.ipynb does not run"),
         (None, "Sphinx failed: .+"),  # for there is no configuration
     ],
 )
-def test_a_build_that_fails_leaves_the_older_site(
-    sphinx_is_there, older_site, monkeypatch, failure, sentence
-):
+def test_a_build_that_fails_leaves_the_older_site(older_site, monkeypatch, failure, sentence):
     def write_pages(folder, kept):
-        folder.mkdir()
+        folder.mkdir(parents=True)
         if failure:
             raise failure
 
     monkeypatch.setattr(build, "write_pages", write_pages)
-    fails_with(sentence, "build", "--out", older_site)
+    fails_with(sentence)
     assert (older_site / "index.html").read_text(encoding="utf-8") == "older"
-    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
 
 
-def test_a_site_takes_the_place_of_the_older_one(sphinx_is_there, older_site, monkeypatch):
+def test_a_site_takes_the_place_of_the_older_one(older_site, monkeypatch):
     def pretend(kept):
-        (kept / "html").mkdir(exist_ok=True)
-        (kept / "html" / "index.html").write_text("newer", encoding="utf-8")
+        (kept / "html" / "_static").mkdir(parents=True)
+        page = "<footer></footer><article>newer</article>"
+        (kept / "html" / "index.html").write_text(page, encoding="utf-8")
         return "lessons/rope/README.md:7: WARNING: no such page"
 
-    monkeypatch.setattr(build, "write_pages", lambda folder, kept: folder.mkdir())
+    monkeypatch.setattr(build, "write_pages", lambda folder, kept: None)
     monkeypatch.setattr(build, "_run_sphinx", pretend)
-    result = run("build", "--out", older_site)
+    result = run()
     assert result.exit_code == 0, result.output
     assert "WARNING: no such page" in result.output
     assert result.output.splitlines()[-1] == (
         f"built {older_site}; open {older_site / 'index.html'}"
     )
-    assert (older_site / "index.html").read_text(encoding="utf-8") == "newer"
-    assert [path.name for path in older_site.parent.iterdir()] == ["site"]
+    page = (older_site / "index.html").read_text(encoding="utf-8")
+    assert page == '<footer aria-label="Next page and licence"></footer><article>newer</article>'
+    assert '"./index.html": "<article>newer"' in (older_site / "_static" / "pages.js").read_text(
+        "utf-8"
+    )
 
 
 # --- what the pages are made of -------------------------------------------------------------
@@ -179,20 +169,24 @@ def test_every_exercise_has_a_card_a_contract_and_a_row_with_its_points_and_minu
             assert row in syllabus
 
 
-def test_what_comes_out_is_folded_behind_its_guess():
+def test_what_comes_out_is_folded_behind_its_guess_and_has_no_slider():
     picture = nbformat.v4.new_output("display_data", {"text/html": "<img>"})
+    slider = nbformat.v4.new_output(
+        "display_data", {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "b"}
+    )
     question, _, result, explanation, more = cells = [
         nbformat.v4.new_markdown_cell(
             "**Guess first.** How many?", metadata={"tags": ["prediction"]}
         ),
         nbformat.v4.new_code_cell("guess = Guess(many=...)", metadata={"tags": ["guess"]}),
-        nbformat.v4.new_code_cell("print(3)", outputs=[picture]),
+        nbformat.v4.new_code_cell("play(draw)", outputs=[slider, picture]),
         nbformat.v4.new_markdown_cell("<details>Three.</details>"),
         nbformat.v4.new_code_cell("print(4)", outputs=[picture]),
     ]
     title = nbformat.v4.new_markdown_cell("# 5. RoPE")
     notebook = pages.for_reading(nbformat.v4.new_notebook(cells=[title, *cells]), "5_rope")
     assert notebook.cells == [title, question, result, explanation, more]
+    assert result.outputs == [picture]
     assert title.source == "# Notebook 5. RoPE"
     assert question.source == "::::{admonition} Guess first\nHow many?\n::::"
     assert [pages.tags_of(cell) for cell in (result, explanation, more)] == [
@@ -228,18 +222,8 @@ def test_a_page_contains_the_rules_and_values_that_it_needs(tmp_path):
 def test_a_cell_that_fails_is_told_in_a_sentence():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     sentence = "^notebooks/5_rope.ipynb does not run: ZeroDivisionError: division by zero$"
-    with pytest.raises(executed.RunFailed, match=sentence):
+    with pytest.raises(executed.SiteError, match=sentence):
         executed.run_notebook("5_rope", nbformat.writes(notebook))
-
-
-def test_a_slider_is_left_out_and_its_picture_stays():
-    picture = nbformat.v4.new_output("display_data", {"text/html": "<img>", "text/plain": "a"})
-    slider = nbformat.v4.new_output("display_data", {executed.SLIDER: {}, "text/plain": "b"})
-    cell = nbformat.v4.new_code_cell("play(draw)", outputs=[slider, picture])
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"widgets": {}})
-    plain = executed.without_sliders(notebook)
-    assert plain.cells[0].outputs == [picture]
-    assert "widgets" not in plain.metadata
 
 
 def test_a_notebook_runs_again_only_on_other_code_or_data(tmp_path, monkeypatch):
@@ -262,13 +246,9 @@ def test_a_notebook_runs_again_only_on_other_code_or_data(tmp_path, monkeypatch)
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_files_that_are_alike_are_not_touched(tmp_path):
-    before, now = tmp_path / "before", tmp_path / "now"
-    for folder, texts in ((before, {"a": "1", "b": "1", "c": "1"}), (now, {"a": "1", "b": "2"})):
-        folder.mkdir()
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    os.utime(before / "a", (1, 1))
-    build.renew(before, now)
-    assert {path.name: path.read_text("utf-8") for path in before.iterdir()} == {"a": "1", "b": "2"}
-    assert (before / "a").stat().st_mtime == 1 < (before / "b").stat().st_mtime
+def test_a_page_that_is_as_it_was_is_not_touched(written, monkeypatch):
+    monkeypatch.setattr(pages, "executed_notebooks", lambda kept: {})
+    page = written / "course" / "lessons" / "rope" / "README.md"
+    os.utime(page, (1, 1))
+    pages.write_pages(written, written)
+    assert page.stat().st_mtime == 1

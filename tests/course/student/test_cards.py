@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from course import cli
 from course.core.syllabus import Status, find_lesson, lessons
-from course.publishing.site.cards import with_cards
+from course.publishing.site.markup import with_cards
 from course.student import progress, texts
 
 each_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
