@@ -13,7 +13,6 @@ from urllib.parse import unquote
 from course import root
 from course.publishing.site.executed import SiteError
 from course.publishing.site.pages import write_pages
-from course.publishing.site.styles import with_styles
 
 _MENDS = {
     r'<header class="mobile-header"': r'\g<0> aria-label="Top of the page"',
@@ -88,8 +87,6 @@ def _run_sphinx(kept: Path) -> str:
 
 def _finish_pages(site: Path) -> None:
     """Mend every page, and collect their texts: a search quotes them without a server."""
-    scripts = (site / "_static").rglob("*.js")
-    in_scripts = set(re.findall(r"[\w-]+", "".join(one.read_text("utf-8") for one in scripts)))
     texts = {}
     for path in sorted(site.rglob("*.html")):
         page = path.read_text(encoding="utf-8")
@@ -97,7 +94,6 @@ def _finish_pages(site: Path) -> None:
             page = re.sub(pattern, instead, page)
         article = page[page.index("<article") : page.index("</article>")]
         page = _FIGURE.sub(partial(_with_size, path.parent), page)
-        page = with_styles(page, path.parent, in_scripts)
         path.write_text(page, encoding="utf-8", newline="\n")
         texts[f"./{path.relative_to(site).as_posix()}"] = _NOT_SEARCHED.sub("", article)
     script = f"const PAGES = {json.dumps(texts, ensure_ascii=False)};\n"

@@ -23,7 +23,6 @@ from course.publishing.building.notebooks import (
 )
 from course.publishing.site import build, executed, pages
 from course.publishing.site.markup import anchor
-from course.publishing.site.styles import with_styles
 
 
 @pytest.fixture
@@ -194,26 +193,6 @@ def test_what_comes_out_is_folded_behind_its_guess_and_has_no_slider():
         set(),
         set(),
     ]
-
-
-def test_a_page_contains_the_rules_and_values_that_it_needs(tmp_path):
-    (tmp_path / "theme.css").write_text(
-        "body{--used:#111;--icon:url('data:image/svg+xml;utf-8,<svg>');color:var(--used)}\n"
-        ".here,.absent{top:0} .absent>p{top:1px} .from-a-script{top:2px}\n"
-        "@media print{#place:not(.absent){top:3px} .absent{top:4px}}\n"
-        "@media screen{#absent{top:5px}}",
-        encoding="utf-8",
-    )
-    link = '<link rel="stylesheet" type="text/css" href="theme.css?v=1" />'
-    page = f'<title>5</title>\n{link}\n<p class="here" id="place">'
-    assert with_styles(page, tmp_path, {"from-a-script"}) == (
-        "<title>5</title>\n<style>\n"
-        "body{--used:#111;color:var(--used)}\n"
-        ".here{top:0}\n"
-        ".from-a-script{top:2px}\n"
-        "@media print{#place:not(.absent){top:3px}}\n"
-        '</style>\n<p class="here" id="place">'
-    )
 
 
 # --- notebooks that were run ----------------------------------------------------------------
