@@ -20,15 +20,10 @@ def play(draw: Callable[..., Picture], **choices: Sequence[Any]) -> None:
 
     Args:
         draw: makes the picture; each argument starts with its default.
-        choices: for each argument the values that its slider offers, `base=[100, 10_000]`.
-
-    Raises:
-        ValueError: an argument does not start with one of its values.
+        choices: for each argument the values that its slider offers, `base=[100, 10_000]`; one of
+            them is the default.
     """
     start = {name: inspect.signature(draw).parameters[name].default for name in choices}
-    for name, values in choices.items():
-        if start[name] not in values:
-            raise ValueError(f"{name} starts with {start[name]}, which its slider does not offer")
     sliders = {name: _slider(name, values, start[name]) for name, values in choices.items()}
     for slider in sliders.values():
         display(slider)

@@ -31,8 +31,6 @@ class Sizes(dict[str, int]):
 
     def words(self, name: str, words: Iterable[str], letter: str) -> list[str]:
         """Return a list of words, as many as the letter says."""
-        if isinstance(words, str):
-            raise ValueError(f"{name} must be a list of words; got the text {words!r}")
         words = list(words)
         self._learn(name, (len(words),), [letter])
         return words
@@ -56,9 +54,7 @@ class Sizes(dict[str, int]):
 def read_all(
     what: str, given: Mapping[str, Any], letters: str, sizes: Sizes | None = None
 ) -> dict[str, Array]:
-    """Return tensors by name as arrays, at least one; without `sizes` each has its own."""
-    if not given:
-        raise ValueError(f"{what} must hold at least one entry; got none")
+    """Return tensors by name as arrays; without `sizes` each has its own."""
     return {
         name: (Sizes() if sizes is None else sizes).numbers(name or what, values, letters)
         for name, values in given.items()

@@ -169,8 +169,6 @@ def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int)
     Look for: to the right of the dashed line nobody has been. Who stays flat, who climbs, and whose
     lines cross?
     """
-    if not losses or not all(losses.values()):
-        raise ValueError("losses must hold a loss for at least one length of each model")
     unit = "loss (nats per character)"
     told = listing(
         f"{name} " + ", ".join(f"{loss:.2f} at {length}" for length, loss in of_one.items())
