@@ -359,7 +359,11 @@ def diagnose(
             return _named(whole, wrong, another=False) or _explained_error(findings)
     left = start + seconds[0] - time.process_time()
     pairs = _pairs(evidence, alike, _within(min(seconds[1], left)))
-    of_two = _one_of_two(pairs, known, wrong, must_pass, seconds[1] / 8)
+    in_order = sorted(
+        range(len(sample)), key=lambda n: [found[n] for found in evidence.values()].count(_AGREES)
+    )
+    sample = [sample[n] for n in in_order]
+    of_two = _one_of_two(pairs, known, wrong, sample, must_pass, seconds[1] / 4)
     if of_two:
         return of_two
     agree = [one for one, found in evidence.items() if _AGREES in found]
@@ -378,26 +382,32 @@ def _one_of_two(
     pairs: Iterable[tuple[KnownMistake, KnownMistake]],
     known: KnownMistakes,
     wrong: Sequence[Finding],
+    sample: Sequence[Finding],
     must_pass: Sequence[Case],
     seconds: float,
 ) -> Diagnosis | None:
     """Return the one to fix first of two mistakes that explain the failing tests together.
 
     All of them, or if no two do, nearly all: somebody may make a third mistake, or round elsewhere.
+
+    Args:
+        sample: some of the failing tests, that which fewest mistakes explain alone first.
+        seconds: how long two are looked for that explain nearly all.
     """
-    nearly = []
+    tried = []
     for one, other in pairs:
         both = known.pair(one, other)
         if not both:
             continue
-        if not all(map(both.explains, wrong)):
-            nearly += [(one, other, both)] if any(map(both.explains, wrong[:_SAMPLE])) else []
-        elif both.passes(must_pass) and (
-            found := _first_of_two(one, other, known, wrong, must_pass)
-        ):
+        tried.append((one, other, both))
+        if not both.may_explain(sample[0]) or not all(map(both.explains, wrong)):
+            continue
+        if both.passes(must_pass) and (found := _first_of_two(one, other, known, wrong, must_pass)):
             return found
     in_time = _within(seconds)
-    for one, other, both in itertools.takewhile(lambda _: in_time(), nearly):
+    for one, other, both in itertools.takewhile(lambda _: in_time(), tried):
+        if not any(map(both.explains, sample)):
+            continue
         n_explained = sum(map(both.explains, wrong))
         if n_explained >= max(_MANY, 0.75 * len(wrong)) and both.passes(must_pass):
             return _first_of_two(one, other, known, wrong, must_pass)
