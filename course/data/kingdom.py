@@ -20,6 +20,8 @@ out, is d. king - man + woman is queen for every seed; of all 180 `ANALOGIES` ho
 """
 
 import random
+from collections.abc import Iterator
+from functools import cache
 from itertools import permutations
 
 NOUNS = {
@@ -115,6 +117,25 @@ def _sentence(rng: random.Random) -> str:
     if noun not in _PLACES:
         words.insert(0, "the")
     return " ".join(words) + "."
+
+
+@cache
+def language() -> frozenset[str]:
+    """Return every sentence that the grammar can write.
+
+    >>> [f"the {noun} trimmed his beard." in language() for noun in ("king", "queen", "night")]
+    [True, False, False]
+    """
+    headlines = (f"{a} {verb} {b}." for a, b in permutations(_ACTORS, 2) for verb in HEADLINE_VERBS)
+    return frozenset([*headlines, *(tale for noun in NOUNS for tale in _tales(noun))])
+
+
+def _tales(noun: str) -> Iterator[str]:
+    the = "" if noun in _PLACES else "the "
+    for adjective_of, deed_of in permutations(NOUNS[noun].split(), 2):
+        for deed in TRAITS[deed_of][1].split(" | "):
+            yield f"{the}{noun} {deed}."
+            yield f"{the}{TRAITS[adjective_of][0]} {noun} {deed}."
 
 
 def _nouns_with(*traits: str) -> list[str]:

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -23,9 +23,8 @@ from course.core.console import typed
 from course.core.syllabus import find_lesson
 from course.data.batches import get_batch
 from course.data.corpus import Corpus, load_corpus
-from course.data.kingdom import kingdom_text
+from course.data.kingdom import kingdom_text, language
 from course.experiments.character_gpt import ModelSize
-from course.experiments.grammar import Tally, tally
 from course.experiments.training import (
     Training,
     TrainingSettings,
@@ -189,6 +188,37 @@ class GPTTraining(Training):
 
 
 # --- a training, from beginning to end ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the lines of some texts are worth.
+
+    Attributes:
+        n_lines: lines that end; a last one without a line break is left out.
+        n_grammatical: those of them that the toy kingdom's grammar can write.
+        n_new: those of the grammatical ones that the training text does not hold.
+    """
+
+    n_lines: int
+    n_grammatical: int
+    n_new: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of lines that are grammatical, 0 to 1."""
+        return self.n_grammatical / max(1, self.n_lines)
+
+
+def tally(texts: Collection[str], known: Collection[str]) -> Tally:
+    """Count the lines of some texts; `known` are those of the training text.
+
+    >>> tally(["dog bites man.\\nman bites boy.\\nboy bites.\\nma"], known={"dog bites man."})
+    Tally(n_lines=3, n_grammatical=2, n_new=1)
+    """
+    lines = [line for text in texts for line in text.split("\n")[:-1]]
+    grammatical = [line for line in lines if line in language()]
+    return Tally(len(lines), len(grammatical), sum(line not in known for line in grammatical))
 
 
 @dataclass(frozen=True)

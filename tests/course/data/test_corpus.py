@@ -6,7 +6,7 @@ import re
 import pytest
 
 from course.data.corpus import load_corpus
-from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text
+from course.data.kingdom import ANALOGIES, NOUNS, kingdom_text, language
 from course.data.tokenizers import WordTokenizer
 from course.lessons.skipgram import real_words
 
@@ -32,6 +32,10 @@ def test_every_line_is_lower_case_words_and_a_full_stop():
     assert {"dog bites man.", "man bites dog."} <= set(text.splitlines())
     for line in text.splitlines():
         assert re.fullmatch(r"[a-z]+( [a-z]+)+\.", line), line
+
+
+def test_the_language_is_all_that_a_text_has_sooner_or_later():
+    assert set(kingdom_text(100_000).splitlines()) == language()
 
 
 def test_the_words_of_analogies_occur_often():

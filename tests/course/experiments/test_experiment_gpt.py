@@ -1,4 +1,4 @@
-"""`course experiment gpt`: the checker, the training, the cache, and what the command says."""
+"""`course experiment gpt`: the count of lines, the training, the cache, and what it prints."""
 
 import dataclasses
 import os
@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from functools import partial
-from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,10 @@ from torch import nn
 
 from course import ROOT
 from course.data.corpus import Corpus
-from course.data.kingdom import HEADLINE_VERBS, NOUNS, TRAITS, kingdom_text
+from course.data.kingdom import kingdom_text
 from course.experiments import gpt, processes, writing
 from course.experiments.character_gpt import ModelSize
-from course.experiments.gpt import WITH, WITHOUT, GPTTraining
-from course.experiments.grammar import is_sentence, tally
+from course.experiments.gpt import WITH, WITHOUT, GPTTraining, tally
 from course.experiments.training import TrainingSettings
 from course.student.exercises import passing_exercises
 
@@ -38,45 +36,7 @@ SMALL = TrainingSettings(
 CORPUS = Corpus("kingdom", kingdom_text(300))
 
 
-# --- the checker --------------------------------------------------------------------------------
-
-
-def test_every_sentence_of_a_corpus_is_grammatical():
-    text = kingdom_text(4000)
-    counted = tally([text], set(text.splitlines()))
-    assert (counted.n_lines, counted.n_grammatical, counted.n_new) == (4000, 4000, 0)
-    assert counted.share == 1.0
-
-
-def language():
-    """All that the grammar can write, listed instead of parsed."""
-    beings = [
-        noun for noun, traits in NOUNS.items() if {"single", "male", "female"} & {*traits.split()}
-    ]
-    yield from (f"{a} {verb} {b}." for a, b in permutations(beings, 2) for verb in HEADLINE_VERBS)
-    for noun, traits in NOUNS.items():
-        the = "" if {"city", "country"} & {*traits.split()} else "the "
-        for one, other in permutations(traits.split(), 2):
-            for deed in TRAITS[other][1].split(" | "):
-                yield f"{the}{noun} {deed}."
-                yield f"{the}{TRAITS[one][0]} {noun} {deed}."
-
-
-def test_of_all_that_has_the_form_of_a_sentence_just_the_language_is_grammatical():
-    deeds = [deed for _, some in TRAITS.values() for deed in some.split(" | ")]
-    adjectives = ["", *(f"{adjective} " for adjective, _ in TRAITS.values())]
-    forms = {
-        f"{the}{adjective}{noun} {deed}."
-        for the, adjective, noun, deed in product(("", "the "), adjectives, NOUNS, deeds)
-    }
-    forms |= {f"{a} {verb} {b}." for a, verb, b in product(NOUNS, HEADLINE_VERBS, NOUNS)}
-    assert {form for form in forms if is_sentence(form)} == {*language()}
-
-
-def test_a_changed_sentence_is_not_grammatical():
-    for line in language():
-        for changed in (line[:-1], line[1:], line.capitalize(), line.replace(" ", "", 1)):
-            assert not is_sentence(changed)
+# --- the count of lines ------------------------------------------------------------------------
 
 
 def test_lines_that_do_not_end_are_not_counted():
