@@ -28,7 +28,7 @@ from course.experiments import (
     training,
 )
 from course.experiments.character_gpt import ModelSize
-from course.experiments.instrument.models import SIZE
+from course.experiments.instrument import SIZE
 from course.experiments.training import QUICK, TrainingSettings
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text

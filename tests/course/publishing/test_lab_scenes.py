@@ -13,7 +13,7 @@ import torch
 
 from course.core.syllabus import find_lesson, lessons
 from course.experiments.character_gpt import CharacterGPT
-from course.experiments.instrument.models import READ, SIZE, reference_parts
+from course.experiments.instrument import READ, SIZE, reference_parts
 from course.publishing.lab.script import examples, rooms, write_lab
 from course.publishing.lab.trained import committed, unpacked
 from course.student import texts

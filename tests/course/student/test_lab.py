@@ -13,7 +13,7 @@ import torch
 
 from course.core.stubs import stub_from
 from course.core.syllabus import Status, find_lesson
-from course.experiments.instrument.numbers import made
+from course.experiments.instrument import made
 from course.publishing.lab.script import examples, write_lab
 from course.publishing.lab.trained import committed, unpacked
 from course.student import texts

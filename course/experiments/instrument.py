@@ -1,25 +1,35 @@
 """The numbers of the figures to play with that come from training, made for `trained.json`.
 
-`python -m course.experiments.instrument.numbers` makes them in half a minute; lesson 9's
-numbers stay as they are unless SmolLM2 was fetched.
+`python -m course.experiments.instrument` makes them in half a minute; lesson 9's numbers stay as
+they are unless SmolLM2 was fetched. The small models are the shoot-out's, a layer each, made of the
+reference's parts alone and trained on the toy kingdom's words.
 """
 
 import base64
 import json
+from functools import cache
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from course.core.syllabus import find_lesson
 from course.data import data_folder
+from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import NOUNS, kingdom_text
 from course.data.published import open_smollm2
 from course.data.tokenizers import WordTokenizer
-from course.experiments.character_gpt import CharacterGPT
-from course.experiments.instrument.models import SIZE, corpus, reference_parts, trained
+from course.experiments.character_gpt import CharacterGPT, ModelSize
 from course.experiments.llama import load
+from course.experiments.training import rate
 from course.publishing.lab.trained import FILE, committed
+from course.student.exercises import LessonExercises, reference_exercises
+
+SIZE = ModelSize(n_layers=1, n_embd=32, n_heads=4)
+READ = 16
+"""Words that a model reads at once while it trains."""
+STEPS = 1000
 
 SENTENCE = "Paris is the capital of France. Rome is the capital of"
 LAYER, HEAD = 23, 4
@@ -27,6 +37,39 @@ LAYER, HEAD = 23, 4
 
 SHOWN = 64
 """Rows of the learned table."""
+
+
+def tokenizer_of_words() -> WordTokenizer:
+    """Return a tokenizer of the kingdom's words and full stops."""
+    return WordTokenizer.from_text(kingdom_text(), pattern=r"[a-z]+|\.")
+
+
+@cache
+def reference_parts(stem: str) -> LessonExercises:
+    """Return the exercises of a lesson, all of them the reference's."""
+    return reference_exercises(find_lesson(stem))
+
+
+def trained(scheme: str) -> CharacterGPT:
+    """Return a scheme's model at the end of its training.
+
+    The same code gives the same numbers. PyTorch's generator is left as it was.
+    """
+    tokenizer = tokenizer_of_words()
+    train_ids, _ = train_val_split(torch.tensor(tokenizer.encode(kingdom_text())))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = CharacterGPT(tokenizer.vocab_size, SIZE, scheme, reference_parts)
+    generator = torch.Generator().manual_seed(0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.1)
+    for step in range(STEPS):
+        optimizer.param_groups[0]["lr"] = 1e-2 * rate(step, STEPS)
+        inputs, targets = get_batch(train_ids, READ, 32, generator)
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model.requires_grad_(False)
 
 
 def packed(tensor: Tensor) -> dict[str, Any]:
@@ -42,11 +85,11 @@ def packed(tensor: Tensor) -> dict[str, Any]:
 
 
 def made() -> dict[str, Any]:
-    """Return the numbers, from new trainings where none are kept."""
+    """Return the numbers, from new trainings on one thread: batches this small share no more."""
+    torch.set_num_threads(1)
     learned = trained("learned")
-    words = corpus()[0].words
     return {
-        "words": words,
+        "words": tokenizer_of_words().words,
         "heads": SIZE.n_heads,
         "models": {scheme: _weights(trained(scheme)) for scheme in ("none", "rope")},
         "learned": {
