@@ -42,7 +42,7 @@ N_SYMBOLS, SEPARATOR, QUESTION = 32, 32, 33
 """Symbols have the ids 0 to 31; then come two signs, which are in no answer."""
 
 NOT_ASKED = -100
-"""In place of an answer; `F.cross_entropy` ignores it."""
+"""In place of an answer."""
 
 STEPS_BACK = 3
 
@@ -58,64 +58,44 @@ class Task:
 
     Attributes:
         sentence: what a model has to do, for the command's help.
-        make: given a number of texts, their length and a generator, returns `Examples`.
+        make: given a number of texts B, their length T and a generator, returns ids (B, T), and as
+            many answers: what comes after each token, or `NOT_ASKED`.
         steps: of training, until the schemes that can do it do it.
     """
 
     sentence: str
-    make: Callable[[int, int, torch.Generator], "Examples"]
+    make: Callable[[int, int, torch.Generator], tuple[Tensor, Tensor]]
     steps: int
 
 
-@dataclass(frozen=True)
-class Examples:
-    """Texts with what is asked in them.
-
-    Attributes:
-        ids: (B, T).
-        answers: (B, T), what comes after each token, or `NOT_ASKED`.
-        places: (B, T), where in the text the answer can be read; 0 where nothing is asked.
-    """
-
-    ids: Tensor
-    answers: Tensor
-    places: Tensor
-
-
-def _copy(n_texts: int, length: int, generator: torch.Generator) -> Examples:
+def _copy(n_texts: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return strings, a separator and the same strings again."""
-    n = length // 2
-    return _written_again(_symbols(n_texts, n, N_SYMBOLS, generator), torch.arange(n))
+    strings = _symbols(n_texts, length // 2, N_SYMBOLS, generator)
+    return _followed_by(strings, strings)
 
 
-def _reverse(n_texts: int, length: int, generator: torch.Generator) -> Examples:
+def _reverse(n_texts: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return strings, a separator and the strings backwards."""
-    n = length // 2
-    return _written_again(_symbols(n_texts, n, N_SYMBOLS, generator), torch.arange(n).flip(0))
+    strings = _symbols(n_texts, length // 2, N_SYMBOLS, generator)
+    return _followed_by(strings, strings.flip(1))
 
 
-def _written_again(strings: Tensor, order: Tensor) -> Examples:
-    """Return strings (B, n), a separator, and their symbols once more in an order (n,)."""
-    n_texts, n = strings.shape
-    again, separator = strings[:, order], torch.full((n_texts, 1), SEPARATOR)
-    nothing = torch.full((n_texts, n), NOT_ASKED)
-    return Examples(
-        ids=torch.cat((strings, separator, again[:, :-1]), dim=1),
-        answers=torch.cat((nothing, again), dim=1),
-        places=torch.cat((torch.zeros_like(order), order)).expand(n_texts, -1),
-    )
+def _followed_by(strings: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
+    """Return strings (B, n), a separator, and what is asked after it (B, n)."""
+    separator = torch.full_like(strings[:, :1], SEPARATOR)
+    ids = torch.cat((strings, separator, asked[:, :-1]), dim=1)
+    return ids, torch.cat((torch.full_like(strings, NOT_ASKED), asked), dim=1)
 
 
-def _back(n_texts: int, length: int, generator: torch.Generator) -> Examples:
+def _back(n_texts: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return symbols; the answer is always the one `STEPS_BACK` before."""
     ids = _symbols(n_texts, length, N_SYMBOLS, generator)
     answers = ids.roll(STEPS_BACK, dims=1)
     answers[:, :STEPS_BACK] = NOT_ASKED
-    places = (torch.arange(length) - STEPS_BACK).clamp(min=0)
-    return Examples(ids, answers, places.expand(n_texts, -1))
+    return ids, answers
 
 
-def _induction(n_texts: int, length: int, generator: torch.Generator) -> Examples:
+def _induction(n_texts: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return pairs A B, then the same pairs in another order: what follows A?
 
     In a text each A has its own B. There are 16 of them, so in texts of more than 64 tokens pairs
@@ -124,18 +104,16 @@ def _induction(n_texts: int, length: int, generator: torch.Generator) -> Example
     n_pairs, n_keys = length // 4, N_SYMBOLS // 2
     values = n_keys + torch.randint(n_keys, (n_texts, n_keys), generator=generator)
     first = _symbols(n_texts, n_pairs, n_keys, generator)  # (B, n_pairs)
-    order = torch.rand(n_texts, n_pairs, generator=generator).argsort(-1)
-    second = first.gather(1, order)
+    second = first.gather(1, torch.rand(n_texts, n_pairs, generator=generator).argsort(-1))
     keys = torch.cat((first, second), dim=1)
-    pairs = torch.stack((keys, values.gather(1, keys)), dim=-1)
+    ids = torch.stack((keys, values.gather(1, keys)), dim=-1).flatten(1)
     came_up = (second[:, :, None] == second[:, None, :]).tril(-1).any(-1)
-    answers, places = torch.full((2, n_texts, length), NOT_ASKED)
+    answers = torch.full_like(ids, NOT_ASKED)
     answers[:, length // 2 :: 2] = torch.where(came_up, NOT_ASKED, values.gather(1, second))
-    places[:, length // 2 :: 2] = 2 * order + 1
-    return Examples(pairs.flatten(1), answers, places.clamp(min=0))
+    return ids, answers
 
 
-def _needle(n_texts: int, length: int, generator: torch.Generator) -> Examples:
+def _needle(n_texts: int, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return noise with one symbol of another kind in it, and a question: which one was it?"""
     kind = N_SYMBOLS // 2
     ids = torch.randint(kind, (n_texts, length), generator=generator)
@@ -143,9 +121,9 @@ def _needle(n_texts: int, length: int, generator: torch.Generator) -> Examples:
     needle = kind + torch.randint(kind, (n_texts, 1), generator=generator)
     ids.scatter_(1, place, needle)
     ids[:, -1] = QUESTION
-    answers, places = torch.full_like(ids, NOT_ASKED), torch.zeros_like(ids)
-    answers[:, -1:], places[:, -1:] = needle, place
-    return Examples(ids, answers, places)
+    answers = torch.full_like(ids, NOT_ASKED)
+    answers[:, -1:] = needle
+    return ids, answers
 
 
 def _symbols(n_texts: int, n: int, n_kinds: int, generator: torch.Generator) -> Tensor:
@@ -187,8 +165,6 @@ class TaskResult:
     Attributes:
         accuracy: by length, the share of right answers.
         stretched: RoPE only: the same with its angles changed after the training, by way.
-        heads: in texts of the trained length, for each layer and head, the share of its weight on
-            the token before, and on the token that holds the answer; of the tokens that are asked.
         sources: by exercise, "yours" or "borrowed".
         seconds: of processor time.
     """
@@ -198,7 +174,6 @@ class TaskResult:
     seed: int
     accuracy: dict[int, float]
     stretched: dict[str, dict[int, float]]
-    heads: list[list[tuple[float, float]]]
     sources: dict[str, str]
     seconds: float
 
@@ -221,9 +196,9 @@ def trained(job: Job, tell: Callable[[int], object] = lambda step: None) -> Char
         # short texts first: where there is little to choose from, a head finds what it looks for
         longest = min(TRAINED, 8 + round(2 * TRAINED * step / settings.steps))
         length = 4 * int(torch.randint(1, longest // 4 + 1, (1,), generator=generator))
-        examples = task.make(settings.batch_size, length, generator)
-        asked = examples.answers != NOT_ASKED
-        loss = F.cross_entropy(model(examples.ids)[asked], examples.answers[asked])
+        ids, answers = task.make(settings.batch_size, length, generator)
+        asked = answers != NOT_ASKED
+        loss = F.cross_entropy(model(ids)[asked], answers[asked])
         model.zero_grad()
         loss.backward()
         adam.step()
@@ -294,9 +269,8 @@ class Muon:
 def accuracy(model: CharacterGPT, task: str, length: int) -> float:
     """Return the share of right answers in texts of this length, the same for every model."""
     generator = torch.Generator().manual_seed(length)
-    examples = TASKS[task].make(max(32, 8192 // length), length, generator)
-    asked = examples.answers != NOT_ASKED
-    return (model(examples.ids).argmax(-1) == examples.answers)[asked].float().mean().item()
+    ids, answers = TASKS[task].make(max(32, 8192 // length), length, generator)
+    return (model(ids).argmax(-1) == answers)[answers != NOT_ASKED].float().mean().item()
 
 
 def stretched_accuracy(model: CharacterGPT, task: str) -> dict[str, dict[int, float]]:
@@ -319,21 +293,6 @@ def stretched_accuracy(model: CharacterGPT, task: str) -> dict[str, dict[int, fl
         for way, model.turned in turns.items():
             found[way][length] = accuracy(model, task, length)
     model.turned = was
-    return found
-
-
-def heads_of(model: CharacterGPT, task: str) -> list[list[tuple[float, float]]]:
-    """Return where heads look, as in `TaskResult`."""
-    examples = TASKS[task].make(64, TRAINED, torch.Generator().manual_seed(0))
-    weights = model.attention_weights(examples.ids)  # (layers, B, H, T, T)
-    before = weights.diagonal(-1, -2, -1).mean((1, 3))  # (layers, H)
-    places = examples.places[:, None, :, None].expand(-1, SIZE.n_heads, -1, -1)
-    asked = (examples.answers != NOT_ASKED)[:, None].expand(-1, SIZE.n_heads, -1)
-    found = []
-    for layer, of_layer in zip(weights, before, strict=True):
-        at_answer = layer.gather(-1, places)[..., 0]
-        shares = (at_answer * asked).sum((0, 2)) / asked.sum((0, 2))
-        found.append([*zip(of_layer.tolist(), shares.tolist(), strict=True)])
     return found
 
 
@@ -396,7 +355,6 @@ def result_of(
             **dataclasses.asdict(job),
             accuracy={length: accuracy(model, job.task, length) for length in lengths},
             stretched=stretched_accuracy(model, job.task) if job.scheme == "rope" else {},
-            heads=heads_of(model, job.task),
             sources=sources(names),
             seconds=time.process_time() - start,
         )
@@ -437,11 +395,19 @@ def two_heads(seed: int) -> dict[str, list]:
     """
     torch.set_num_threads(1)
     model = trained(Job("induction", "t5", seed))
-    ids = TASKS["induction"].make(1, 16, torch.Generator().manual_seed(1)).ids
-    shares = torch.tensor(heads_of(model, "induction"))  # (layers, H, 2)
+    many, answers = TASKS["induction"].make(64, TRAINED, torch.Generator().manual_seed(0))
+    weights = model.attention_weights(many)  # (layers, B, H, T, T)
+    before = weights[0].diagonal(-1, -2, -1).mean((0, 2))  # (H,)
+    # the answer is the token after the first one that is the same
+    places = (many[:, :, None] == many[:, None, :]).byte().argmax(-1) + 1
+    shares = weights[1].gather(-1, places[:, None, :, None].expand(-1, SIZE.n_heads, -1, -1))
+    at_answer = shares[..., 0].transpose(1, 2)[answers != NOT_ASKED].mean(0)  # (H,)
+    ids, _ = TASKS["induction"].make(1, 16, torch.Generator().manual_seed(1))
     maps = [
-        [[round(weight, 2) for weight in row] for row in weights[shares[layer, :, layer].argmax()]]
-        for layer, weights in enumerate(model.attention_weights(ids)[:, 0].tolist())
+        [[round(weight, 2) for weight in row] for row in of_layer[head].tolist()]
+        for head, of_layer in zip(
+            (before.argmax(), at_answer.argmax()), model.attention_weights(ids)[:, 0], strict=True
+        )
     ]
     return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
 
