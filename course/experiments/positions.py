@@ -104,26 +104,6 @@ def result_of(
     return SchemeResult(**kept_or_made(kept, made))
 
 
-def draw(results: Sequence[SchemeResult], folder: Path) -> list[Path]:
-    """Draw how the models learned, and their losses by length, into two files."""
-    from course.publishing.figures import (  # here: a training needs no pictures
-        loss_curve,
-        losses_by_length,
-    )
-
-    curves = {result.scheme: smoothed(result.losses) for result in results}
-    losses = {result.scheme: result.held_out for result in results}
-    for result in results:
-        losses |= {f"{result.scheme}, {way}": by for way, by in result.stretched.items()}
-    pictures = {
-        folder / "training.png": loss_curve(curves, unit="nats per character", step="step"),
-        folder / "lengths.png": losses_by_length(losses, CONTEXT),
-    }
-    for path, picture in pictures.items():
-        picture.savefig(path)
-    return [*pictures]
-
-
 def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
     """Return the mean of each loss and of those before it, up to `span` in all, for a curve.
 
@@ -137,7 +117,6 @@ def smoothed(losses: Sequence[float], span: int = 25) -> list[float]:
 # --- RoPE, its angles changed after the training ------------------------------------------------
 
 BASE = 10000.0
-
 
 YARN_TURNS = (32.0, 4.0)
 """Turns from which on "yarn" leaves a pair as it is: the paper's for Llama, and fewer.

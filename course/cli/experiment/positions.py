@@ -43,8 +43,8 @@ Examples:
 )
 @a_seed
 def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
-    from course.experiments.positions import draw, shoot_out
-    from course.experiments.training import LONG, QUICK, kept_in
+    from course.experiments.positions import shoot_out
+    from course.experiments.training import LONG, QUICK
 
     settings = dataclasses.replace(LONG if long else QUICK, seed=seed)
     at_this_size = schemes_for(settings.size.n_layers)
@@ -54,8 +54,6 @@ def positions(schemes: tuple[str, ...], long: bool, seed: int) -> None:
     with training_bar(schemes, settings.steps) as tell:
         results = shoot_out(settings, schemes, tell)
     _report(results, settings)
-    drawn = draw(results, kept_in("positions"))
-    click.echo(f"\nfigures: {', '.join(map(str, drawn))}")
 
 
 def _report(results: "Sequence[SchemeResult]", settings: "TrainingSettings") -> None:
