@@ -1,7 +1,7 @@
 """A GPT made of the student's own exercises, trained with positions and without.
 
 Both models are identical, start with the same numbers and read the same windows, but one of them
-doesn't rotate queries and keys. Training saves its state every few seconds and goes on from there.
+doesn't rotate queries and keys. A trained model is kept with its result.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,12 @@ from course.experiments.training import (
     TrainingSettings,
     fingerprint,
     kept_in,
-    load_or_none,
-    save,
+    kept_or_made,
     set_weights,
     sources,
     weights_of,
 )
-from course.experiments.writing import first_difference, go_on, tokens_per_second
+from course.experiments.writing import go_on, tokens_per_second
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.testing.source import imported_from_earlier
 
@@ -67,8 +66,8 @@ LONG = TrainingSettings(
 TEMPERATURE = 0.5
 """At which the models write: surer of themselves than in training, for one letter spoils a line."""
 
-SECONDS_BETWEEN_NOTES = 5.0
-"""So often a training notes where it is, and its model is heard."""
+SECONDS_BETWEEN_SAMPLES = 5.0
+"""So often a model in training is heard."""
 
 N_TEXTS = 96
 """Texts that a trained model writes for its lines to be counted."""
@@ -109,7 +108,7 @@ class GPTTraining(Training):
 
     Args:
         scheme: `WITH` or `WITHOUT`.
-        settings, text, noted: as in `Training`.
+        settings, text: as in `Training`.
     """
 
     def new_model(self, scheme: str) -> nn.Module:
@@ -300,34 +299,25 @@ def _kept(
 ) -> dict[str, Any]:
     """Return a model's weights and the fields of its `TrainedGPT`."""
     torch.set_num_threads(1)  # the other model has the other processor
-    name = f"{way.replace(' ', '-')}-{fingerprint(settings, corpus.text, all_names())}.pt"
-    file = kept_in("gpt") / name
-    kept = load_or_none(file) or {}
-    if "result" not in kept:
+
+    def made() -> dict[str, Any]:
         with students_code(f"The training {way}"):
-            kept = _trained(way, settings, corpus, tell, kept, partial(save, file))
-        save(file, kept)
-    return kept
+            return _trained(way, settings, corpus, tell)
+
+    name = f"{way.replace(' ', '-')}-{fingerprint(settings, corpus.text, all_names())}.pt"
+    return kept_or_made(kept_in("gpt") / name, made)
 
 
 def _trained(
-    way: str,
-    settings: TrainingSettings,
-    corpus: Corpus,
-    tell: Callable[..., object],
-    kept: dict[str, Any],
-    keep: Callable[[dict[str, Any]], object],
+    way: str, settings: TrainingSettings, corpus: Corpus, tell: Callable[..., object]
 ) -> dict[str, Any]:
-    """Train from where an earlier training was, and note now and then where this one is."""
-    training = GPTTraining(way, settings, corpus.text, kept)
-    untrained = kept.get("untrained") or training.written()[0]
-    told_at = time.monotonic()
+    training = GPTTraining(way, settings, corpus.text)
+    untrained, told_at = training.written()[0], time.monotonic()
 
     def after(step: int) -> None:
         nonlocal told_at
         sample = ""
-        if time.monotonic() - told_at > SECONDS_BETWEEN_NOTES:
-            keep({**training.noted(), "untrained": untrained})
+        if time.monotonic() - told_at > SECONDS_BETWEEN_SAMPLES:
             sample, told_at = training.written(seed=step)[0], time.monotonic()
         tell(step, sample)
 
@@ -351,25 +341,10 @@ def _result(kept: dict[str, Any]) -> TrainedGPT:
     return TrainedGPT(**{**fields, "lines": Tally(**fields["lines"]) if fields["lines"] else None})
 
 
-@dataclass(frozen=True)
-class Speed:
-    """How fast a model writes, in tokens per second, and whether its cache changes the text.
-
-    Attributes:
-        n_tokens: how many tokens were written each time.
-        differ: the first place at which the two texts differ; None if they are the same.
-    """
-
-    with_cache: float
-    without: float
-    n_tokens: int
-    differ: int | None
-
-
 def write_on(
     training: GPTTraining, ids: list[int], n_new: int, on_token: Callable[[int], object]
-) -> Speed:
-    """Continue a text, and then measure how fast the model writes.
+) -> dict[str, tuple[list[int], float]]:
+    """Continue a text, and return what `tokens_per_second` does for its last token.
 
     Args:
         on_token: called with each new id as soon as it is drawn.
@@ -381,8 +356,7 @@ def write_on(
     generator = torch.Generator().manual_seed(training.settings.seed)
     with students_code("Writing"):
         go_on(generate, model, torch.tensor([ids]), n_new, TEMPERATURE, generator, on_token)
-        (one, speed), (other, slower) = tokens_per_second(generate, model, ids[-1]).values()
-    return Speed(speed, slower, len(one) - 1, first_difference(one, other))
+        return tokens_per_second(generate, model, ids[-1])
 
 
 @contextmanager

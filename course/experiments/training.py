@@ -1,13 +1,11 @@
-"""Training a character GPT, which can be put down and taken up again.
-
-Trained models are kept, and not trained twice.
-"""
+"""Training a character GPT. What comes of it is kept, and nothing is trained twice."""
 
 import hashlib
 import io
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,16 +64,9 @@ class Training:
 
     Args:
         text: the corpus; its first nine tenths are trained on.
-        noted: what an earlier training noted, to go on from there as if nothing had happened.
     """
 
-    def __init__(
-        self,
-        scheme: str,
-        settings: TrainingSettings,
-        text: str,
-        noted: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, scheme: str, settings: TrainingSettings, text: str) -> None:
         self.settings = settings
         self.tokenizer = CharTokenizer.from_text(text)
         ids = torch.tensor(self.tokenizer.encode(text))
@@ -87,11 +78,6 @@ class Training:
             trainable(self.model), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
         self.seconds, self.losses = 0.0, []
-        if noted:
-            set_weights(self.model, noted["model"])
-            self.optimizer.load_state_dict(noted["optimizer"])
-            self.generator.set_state(noted["generator"])
-            self.seconds, self.losses = noted["seconds"], noted["losses"]
 
     def new_model(self, scheme: str) -> nn.Module:
         """Return an untrained model."""
@@ -102,18 +88,8 @@ class Training:
         """Return the number of steps that are done."""
         return len(self.losses)
 
-    def noted(self) -> dict[str, Any]:
-        """Return where it is, to go on from later."""
-        return {
-            "model": weights_of(self.model),
-            "optimizer": self.optimizer.state_dict(),
-            "generator": self.generator.get_state(),
-            "seconds": self.seconds,
-            "losses": self.losses,
-        }
-
     def run(self, tell: Callable[[int], object] = lambda step: None) -> None:
-        """Take all steps that are left, and tell after each how many are done."""
+        """Take all steps, and tell after each how many are done."""
         while self.step < self.settings.steps:
             self.take_step()
             tell(self.step)
@@ -211,11 +187,12 @@ def kept_in(experiment: str) -> Path:
 
 def kept_or_made(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return what is kept in a file; if it is missing or damaged, make it, and keep that."""
-    kept = load_or_none(path)
-    if kept is None:
-        path.parent.mkdir(parents=True, exist_ok=True)  # or else fail now, not after an hour
-        kept = make()
-        save(path, kept)
+    with suppress(Exception):  # a damaged file can raise nearly anything
+        return torch.load(path, weights_only=True)
+    path.parent.mkdir(parents=True, exist_ok=True)  # or else fail now, not after an hour
+    kept, data = make(), io.BytesIO()
+    torch.save(kept, data)
+    write_bytes_atomically(path, data.getvalue())
     return kept
 
 
@@ -245,21 +222,3 @@ def sources(names: Iterable[str]) -> dict[str, str]:
 
 def _lesson_of(name: str) -> Lesson:
     return next(one for one in lessons() if name in [e.name for e in one.exercises])
-
-
-def save(path: Path, state: dict[str, Any]) -> None:
-    """Write a state into a file, whole or not at all."""
-    data = io.BytesIO()
-    torch.save(state, data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes_atomically(path, data.getvalue())
-
-
-def load_or_none(path: Path) -> dict[str, Any] | None:
-    """Return what `save` wrote into a file, or None if it is missing or damaged."""
-    if not path.exists():
-        return None
-    try:
-        return torch.load(path, weights_only=True)
-    except Exception:  # a damaged file can raise nearly anything here
-        return None

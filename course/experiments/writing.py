@@ -5,7 +5,7 @@ at a time; the models here are between the two.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -125,16 +125,6 @@ def write_until(
     finally:
         torch.set_num_threads(n_threads)
     return new
-
-
-def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
-    """Return the first place at which two texts of the same length differ.
-
-    >>> first_difference([1, 2, 3], [1, 5, 6]), first_difference([1], [1])
-    (1, None)
-    """
-    places = (i for i, pair in enumerate(zip(one, other, strict=True)) if len({*pair}) > 1)
-    return next(places, None)
 
 
 def tokens_per_second(

@@ -28,8 +28,7 @@ def gpt(long: bool, prompt: str | None, seed: int) -> None:
 
     In less than a minute on two cores, it learns the language of the toy kingdom, one character at
     a time. A checker counts how many of its lines are grammatical. With --long, it learns from
-    TinyShakespeare instead. You can stop training at any time, and the next run resumes it. Both
-    models are saved, so later runs show them right away.
+    TinyShakespeare instead. Both models are saved, so later runs show them right away.
 
     --prompt continues a text with your cache, one character at a time, and says how much faster
     that is than rereading the whole text for each character.
@@ -106,11 +105,12 @@ def _write_on(training: "GPTTraining", ids: list[int]) -> None:
         sys.stdout.flush()
 
     click.echo(f"\n{decode(ids)}", nl=False)
-    speed = write_on(training, ids, N_WRITTEN, tell)
-    same = "the same" if speed.differ is None else f"the same up to character {speed.differ}"
+    (text, speed), (other, slower) = write_on(training, ids, N_WRITTEN, tell).values()
+    differ = next((at for at, token in enumerate(text) if token != other[at]), None)
+    same = "the same" if differ is None else f"the same up to character {differ}"
     click.echo(
-        f"\n\n{speed.with_cache:,.0f} characters per second with the cache, {speed.without:,.0f} "
+        f"\n\n{speed:,.0f} characters per second with the cache, {slower:,.0f} "
         "without, where it reads the whole text\n"
-        f"again for each of {speed.n_tokens} characters. Both write {same}."
+        f"again for each of {len(text) - 1} characters. Both write {same}."
     )
     print_borrowed(sources(all_names()))

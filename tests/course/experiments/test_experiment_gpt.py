@@ -86,22 +86,14 @@ def same(first, second):
     return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
 
 
-def test_a_training_is_heard_and_goes_on_where_it_was_stopped_and_is_found_again(kept, monkeypatch):
-    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_NOTES", 0.0)
-    whole = gpt.result_of(WITH, SMALL, CORPUS)
-    (file,) = kept.iterdir()
-    file.unlink()
+def test_a_training_is_heard_and_is_found_again(kept, monkeypatch):
+    monkeypatch.setattr(gpt, "SECONDS_BETWEEN_SAMPLES", 0.0)
     reports = []
 
     def tell(step, sample=""):
         reports.append((step, sample))
-        if step == len(reports) == 4:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        gpt.result_of(WITH, SMALL, CORPUS, tell)
     done = gpt.result_of(WITH, SMALL, CORPUS, tell)
-    assert same(done, whole)
     assert [step for step, _ in reports] == [1, 2, 3, 4, 5, 6]
     assert all(sample for _, sample in reports)
     assert gpt.result_of(WITH, SMALL, CORPUS, tell) == done and len(reports) == 6
