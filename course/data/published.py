@@ -1,10 +1,8 @@
-"""Published models: the GGUF file of `course data smollm2`, and a weight of `course data minilm`.
+"""A published model: the GGUF file of `course data smollm2`.
 
-Only numbers and words are read: weights, settings and the vocabulary. Nothing in a file is code.
+Only numbers and words are read: weights, settings and the vocabulary. Nothing in it is code.
 """
 
-import json
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-MINILM = "all-MiniLM-L6-v2.safetensors"
 
 CHAT = "<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
 """How SmolLM2 was trained to be asked."""
@@ -137,30 +134,3 @@ def _tokenizer(settings: dict[str, Any]) -> "Tokenizer":
 
 _CONTROL = 3
 """GGUF's type of tokens that no text contains, such as <|im_end|>."""
-
-
-def minilm_weight(name: str) -> "Tensor":
-    """Return one of MiniLM's weights, in float32.
-
-    Raises:
-        FileNotFoundError: it was not fetched.
-        DataError: it is damaged, or has no weight of that name.
-    """
-    import numpy as np
-    import torch
-
-    path, fetch = data_folder() / MINILM, f"fetch it with: {typed('course data minilm')}"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing; {fetch}")
-    try:
-        with path.open("rb") as file:
-            (n_bytes,) = struct.unpack("<Q", file.read(8))
-            entry = json.loads(file.read(n_bytes)).get(name)
-            if entry and entry["dtype"] == "F32":
-                start, end = entry["data_offsets"]
-                file.seek(8 + n_bytes + start)
-                numbers = np.frombuffer(file.read(end - start), dtype="<f4")
-                return torch.from_numpy(numbers.reshape(entry["shape"]).copy())
-    except (struct.error, ValueError, KeyError, OverflowError, MemoryError) as error:
-        raise DataError(f"{path.name} is damaged ({error}); delete it, then {fetch}") from None
-    raise DataError(f"{path.name} has no weight {name} in float32")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 BPE_FILE = Path(__file__).with_name("bpe4096.json")
+"""As `tokenizers` has it; its test learns it again from TinyShakespeare."""
 
 
 class CharTokenizer:
@@ -118,29 +119,8 @@ class BytePairTokenizer:
 
 
 def bpe_tokenizer() -> BytePairTokenizer:
-    """Return the tokenizer of 4,096 byte pairs that `train_bpe` learned from TinyShakespeare."""
+    """Return the tokenizer of 4,096 byte pairs that were learned from TinyShakespeare."""
     return BytePairTokenizer(BPE_FILE)
-
-
-def train_bpe(text: str, vocab_size: int = 4096) -> str:
-    """Return a byte-level byte-pair tokenizer learned from `text`, as the JSON of `tokenizers`.
-
-    It starts from the 256 bytes and joins the most frequent neighbours until there are
-    `vocab_size` tokens. The same text gives the same JSON, byte for byte (checked with tokenizers
-    0.23): that of TinyShakespeare is in `BPE_FILE`.
-    """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([text], trainer)
-    return tokenizer.to_str()
 
 
 def _as_list(ids: Iterable[int]) -> list[int]:

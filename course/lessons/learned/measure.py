@@ -5,14 +5,37 @@
 writes real_positions.json, in a few seconds. `course data minilm` fetches the model.
 """
 
+import json
+import struct
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.data.published import minilm_weight
+from course.data import data_folder
+from course.data.reading import DataError
 from course.publishing.figures.measured import measure
+
+FILE = "all-MiniLM-L6-v2.safetensors"
+
+
+def minilm_weight(name: str) -> Tensor:
+    """Return one of MiniLM's weights, in float32, from `course data minilm`.
+
+    The file begins with 8 bytes: the length of the JSON that says where each weight is.
+    """
+    path = data_folder() / FILE
+    if not path.exists():
+        raise DataError(f"{path} is missing; fetch it with: course data minilm")
+    with path.open("rb") as file:
+        (n_bytes,) = struct.unpack("<Q", file.read(8))
+        entry = json.loads(file.read(n_bytes))[name]
+        start, end = entry["data_offsets"]
+        file.seek(8 + n_bytes + start)
+        numbers = np.frombuffer(file.read(end - start), dtype="<f4")
+    return torch.from_numpy(numbers.reshape(entry["shape"]).copy())
 
 
 def real_positions(quick: bool) -> dict[str, Any]:
