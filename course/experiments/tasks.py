@@ -5,7 +5,6 @@ up to `LENGTHS[-1]`. A result is kept as soon as a model is trained.
 """
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +18,9 @@ from torch import Tensor, nn
 from course.core.schemes import SCHEMES, schemes_for
 from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
 from course.experiments.positions import BASE, RopeAt
-from course.experiments.processes import side_by_side
 from course.experiments.training import (
     TrainingSettings,
     fingerprint,
-    kept_in,
     kept_or_made,
     rate,
     sources,
@@ -308,35 +305,6 @@ def jobs_for(tasks: Sequence[str], seed: int, n_seeds: int = SEEDS) -> list[Job]
     """Return all models to train: for each task and scheme one for each of some seeds."""
     seeds = range(seed, seed + n_seeds)
     return [Job(task, scheme, one) for task in tasks for scheme in schemes() for one in seeds]
-
-
-def do_tasks(
-    jobs: Sequence[Job],
-    on_step: Callable[[Job, int], object] = lambda job, step: None,
-) -> list[TaskResult]:
-    """Train all models, in as many processes as there are processors.
-
-    Args:
-        on_step: told how many steps of a job are done.
-    """
-    n = min(os.cpu_count() or 1, len(jobs))
-    shares = {f"process {i + 1} of {n}": jobs[i::n] for i in range(n)}
-
-    def on_report(name: str, job: Job, step: int) -> None:
-        on_step(job, step)
-
-    found = side_by_side(_share_of, [*shares], (shares, kept_in("tasks")), on_report)
-    results = {Job(one.task, one.scheme, one.seed): one for share in found for one in share}
-    return [results[job] for job in jobs]
-
-
-def _share_of(
-    name: str,
-    shares: dict[str, list[Job]],
-    folder: Path,
-    tell: Callable[[Job, int], object],
-) -> list[TaskResult]:
-    return [result_of(job, folder, lambda step, job=job: tell(job, step)) for job in shares[name]]
 
 
 def result_of(

@@ -9,7 +9,7 @@ from course.cli.experiment.shared import a_seed, print_borrowed, training_bar
 from course.testing.messages.wording import filled
 
 if TYPE_CHECKING:
-    from course.experiments.tasks import TaskResult
+    from course.experiments.tasks import Job, TaskResult
 
 NAMES = ("copy", "reverse", "back", "induction", "needle")
 """The keys of `TASKS`, here because the help must not wait for PyTorch."""
@@ -38,14 +38,20 @@ def tasks(task: str | None, seed: int, as_json: bool) -> None:
       course experiment tasks --task copy
       course experiment tasks --task copy --seed 3
     """
-    from course.experiments.tasks import SEEDS, TASKS, do_tasks, jobs_for, measurements
+    from course.experiments.processes import side_by_side
+    from course.experiments.tasks import SEEDS, TASKS, jobs_for, measurements, result_of
+    from course.experiments.training import kept_in
 
     if task and as_json:
         raise click.UsageError("--json prints all tasks, so it doesn't work with --task")
     wanted = (task,) if task else NAMES
     jobs = jobs_for(wanted, seed, 1 if task else SEEDS)
     with training_bar(jobs, 100) as tell:
-        results = do_tasks(jobs, lambda job, step: tell(job, 100 * step // TASKS[job.task].steps))
+
+        def on_step(job: "Job", step: int) -> None:
+            tell(job, 100 * step // TASKS[job.task].steps)
+
+        results = side_by_side(result_of, jobs, (kept_in("tasks"),), on_step)
     if as_json:
         click.echo(measurements(results, seed))
         return

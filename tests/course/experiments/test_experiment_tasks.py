@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from asking import experiment
 
 from course.cli.experiment.tasks import NAMES
-from course.experiments import tasks
+from course.experiments import processes, tasks, training
 from course.experiments.character_gpt import CharacterGPT
 from course.experiments.tasks import (
     LENGTHS,
@@ -256,13 +256,13 @@ def test_the_command_asks_one_task_and_says_what_is_borrowed(tmp_path, monkeypat
     short = {name: dataclasses.replace(task, steps=2) for name, task in TASKS.items()}
     monkeypatch.setattr(tasks, "TASKS", short)
     monkeypatch.setattr(
-        tasks,
+        processes,
         "side_by_side",
         lambda work, names, given, tell: [
             work(name, *given, lambda *what, name=name: tell(name, *what)) for name in names
         ],
     )  # here, where three steps are enough
-    monkeypatch.setattr(tasks, "kept_in", lambda experiment: tmp_path)
+    monkeypatch.setattr(training, "kept_in", lambda experiment: tmp_path)
     said = experiment("tasks", "--task", "copy")
     rows = dict(re.findall(r"^ *(\w+)((?: +(?:\d+|–)){5})$", said, re.MULTILINE))
     assert rows.keys() == {"tokens", *tasks.schemes(), "ntk", "yarn"}
