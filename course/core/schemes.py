@@ -7,7 +7,7 @@ trains, and the color and marker of a scheme in every figure.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 CONTEXT = 64
 """Characters that a model reads at once while it trains."""
@@ -16,14 +16,27 @@ LONGEST = 256
 """The longest text that a model is asked about; it trains on shorter ones."""
 
 
-class SchemeSize(Protocol):
-    """The sizes of a model that a scheme needs."""
+@dataclass(frozen=True)
+class ModelSize:
+    """A model's size: layers, features, heads.
 
+    Attributes:
+        context: tokens that it reads at once in training.
+        longest: tokens that it can be asked about.
+        widening: hidden features per feature in the network after attention; 0 leaves that out.
+    """
+
+    n_layers: int
     n_embd: int
     n_heads: int
-    head_dim: int
-    context: int
-    longest: int
+    context: int = CONTEXT
+    longest: int = LONGEST
+    widening: int = 4
+
+    @property
+    def head_dim(self) -> int:
+        """Return D, the features of a head."""
+        return self.n_embd // self.n_heads
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,7 @@ class Scheme:
     color: str
     marker: str
     exercises: tuple[str, ...]
-    parts: Callable[[Callable[[str], Any], SchemeSize], dict[str, Any]]
+    parts: Callable[[Callable[[str], Any], ModelSize], dict[str, Any]]
     least_layers: int = 1
 
 

@@ -2,40 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.core.schemes import CONTEXT, LONGEST, SCHEMES
+from course.core.schemes import SCHEMES, ModelSize
 from course.student.exercises import LessonExercises, passing_exercises
 
 ALWAYS = ("TokenEmbedding", "tied_logits")
 """The exercises that every model is made of."""
-
-
-@dataclass(frozen=True)
-class ModelSize:
-    """A model's size: layers, features, heads.
-
-    Attributes:
-        context: tokens that it reads at once in training.
-        longest: tokens that it can be asked about.
-        widening: hidden features per feature in the network after attention; 0 leaves that out.
-    """
-
-    n_layers: int
-    n_embd: int
-    n_heads: int
-    context: int = CONTEXT
-    longest: int = LONGEST
-    widening: int = 4
-
-    @property
-    def head_dim(self) -> int:
-        """Return D, the features of a head."""
-        return self.n_embd // self.n_heads
 
 
 class CharacterGPT(nn.Module):

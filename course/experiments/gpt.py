@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.core.console import typed
+from course.core.schemes import ModelSize
 from course.core.syllabus import find_lesson
 from course.data.batches import get_batch
 from course.data.corpus import Corpus, load_corpus
 from course.data.kingdom import kingdom_text, language
-from course.experiments.character_gpt import ModelSize
 from course.experiments.training import (
     Training,
     TrainingSettings,

@@ -14,13 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from course.core.schemes import ModelSize
 from course.core.syllabus import find_lesson
 from course.data import data_folder
 from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import NOUNS, kingdom_text
 from course.data.published import open_smollm2
 from course.data.tokenizers import WordTokenizer
-from course.experiments.character_gpt import CharacterGPT, ModelSize
+from course.experiments.character_gpt import CharacterGPT
 from course.experiments.llama import load
 from course.experiments.training import rate
 from course.publishing.lab.trained import FILE, committed

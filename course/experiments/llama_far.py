@@ -1,6 +1,6 @@
 """How far a published language model reads: beyond the length of its training, in three ways.
 
-Shapes: B batch, T tokens, H heads, D features of a head.
+Shapes: B batch, T tokens, V vocabulary.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from course.data.published import PublishedModel
 from course.experiments.llama import ChangedModel, load, sample_ids
+from course.experiments.positions import RopeAt
 from course.student.exercises import passing_exercises
 
 FACTOR = 1.5
@@ -19,21 +20,6 @@ FACTOR = 1.5
 
 PIECE = 512
 """Tokens that are read at once, and that a loss is the mean of."""
-
-
-class Turned(nn.Module):
-    """A `RotaryEmbedding` with given frequencies (D/2,), turned by lesson 5's `apply_rope`."""
-
-    def __init__(self, frequencies: Tensor, n_positions: int) -> None:
-        super().__init__()
-        angles = torch.outer(torch.arange(n_positions).double(), frequencies.double())  # (T, D/2)
-        self.cos, self.sin = (
-            turned.repeat(1, 2).float() for turned in (angles.cos(), angles.sin())
-        )
-
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        positions = slice(offset, offset + x.shape[-2])
-        return passing_exercises("rope").apply_rope(x, self.cos[positions], self.sin[positions])
 
 
 def _with_little_memory(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -45,14 +31,14 @@ def _with_little_memory(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def ways(published: PublishedModel) -> tuple[ChangedModel, ...]:
     """Return the model with its trained base, with that of `ntk_base`, and with YaRN."""
     sizes, trained = published.sizes, published.sizes["max_seq_len"]
-    head_dim, base, far = sizes["n_embd"] // sizes["n_heads"], sizes["base"], length(published)
+    head_dim, base = sizes["n_embd"] // sizes["n_heads"], sizes["base"]
     frequencies = passing_exercises("longer").yarn_frequencies(head_dim, base, FACTOR, trained)
 
-    class Stretched(Turned):
+    class Stretched(RopeAt):
         def __init__(self, max_seq_len: int, head_dim: int, base: float) -> None:
-            super().__init__(frequencies, far)
+            super().__init__(frequencies, max_seq_len)
 
-    lean = {"causal_attention": lambda *_: _with_little_memory}
+    lean, far = {"causal_attention": lambda *_: _with_little_memory}, n_tokens(published)
     stretched = passing_exercises("rope").ntk_base(base, FACTOR, head_dim)
     return (
         ChangedModel("as trained", lean, {"max_seq_len": far}),
@@ -61,11 +47,6 @@ def ways(published: PublishedModel) -> tuple[ChangedModel, ...]:
             "YaRN", {**lean, "RotaryEmbedding": lambda *_: Stretched}, {"max_seq_len": far}
         ),
     )
-
-
-def length(published: PublishedModel) -> int:
-    """Return how many tokens are read."""
-    return round(FACTOR * published.sizes["max_seq_len"])
 
 
 class ReadInPieces(nn.Module):
@@ -106,4 +87,9 @@ def losses_far(
 
 def far_ids(published: PublishedModel) -> tuple[str, Tensor]:
     """Return a name and the ids (1, T) of a text half again as long as those of the training."""
-    return sample_ids(published, length(published) + 1)
+    return sample_ids(published, n_tokens(published) + 1)
+
+
+def n_tokens(published: PublishedModel) -> int:
+    """Return how many tokens are read."""
+    return round(FACTOR * published.sizes["max_seq_len"])

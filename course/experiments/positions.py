@@ -163,22 +163,21 @@ def frequencies(width: int) -> Tensor:
 
 
 class RopeAt(nn.Module):
-    """RoPE with other frequencies: `forward` turns (..., T, D).
+    """A `RotaryEmbedding` with other frequencies: `forward` turns (..., T, D).
 
     Args:
         frequencies: in radians per position, one for each pair; where there are fewer than D/2, the
             first features turn, and the others stay as they are.
-        longest: T is at most this.
+        longest: offset + T is at most this.
     """
 
     def __init__(self, frequencies: Tensor, longest: int = LONGEST) -> None:
         super().__init__()
-        angles = torch.outer(torch.arange(longest), frequencies.float())
-        angles = torch.cat((angles, angles), dim=-1)
-        self.cos, self.sin = angles.cos(), angles.sin()
+        angles = torch.outer(torch.arange(longest).double(), frequencies.double()).repeat(1, 2)
+        self.cos, self.sin = angles.cos().float(), angles.sin().float()
 
-    def forward(self, x: Tensor) -> Tensor:
-        seq_len, width = x.shape[-2], self.cos.shape[-1]
-        cos, sin = self.cos[:seq_len], self.sin[:seq_len]
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        positions, width = slice(offset, offset + x.shape[-2]), self.cos.shape[-1]
+        cos, sin = self.cos[positions], self.sin[positions]
         turned = passing_exercises("rope").apply_rope(x[..., :width], cos, sin)
         return torch.cat((turned, x[..., width:]), dim=-1)

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.core.schemes import SCHEMES, schemes_for
-from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
+from course.core.schemes import SCHEMES, ModelSize, schemes_for
+from course.experiments.character_gpt import ALWAYS, CharacterGPT
 from course.experiments.positions import BASE, RopeAt
 from course.experiments.training import (
     TrainingSettings,

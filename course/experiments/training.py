@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from course import root
 from course.core import answers, schemes
 from course.core.files import write_bytes_atomically
-from course.core.schemes import CONTEXT
+from course.core.schemes import CONTEXT, ModelSize
 from course.core.syllabus import Lesson, lessons
 from course.data.batches import get_batch, train_val_split
 from course.data.tokenizers import CharTokenizer
-from course.experiments.character_gpt import CharacterGPT, ModelSize
+from course.experiments.character_gpt import CharacterGPT
 from course.student.exercises import passing_exercises
 
 N_EVALUATED = 16_384

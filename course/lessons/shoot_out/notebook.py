@@ -18,9 +18,8 @@ import textwrap
 
 import torch
 
-from course.core.schemes import CONTEXT, SCHEMES, schemes_for
+from course.core.schemes import CONTEXT, SCHEMES, ModelSize, schemes_for
 from course.data.corpus import load_corpus
-from course.experiments.character_gpt import ModelSize
 from course.experiments.positions import RopeAt, frequencies, shoot_out, smoothed
 from course.experiments.training import QUICK, Training, rate
 from course.publishing import figures

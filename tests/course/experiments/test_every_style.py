@@ -13,7 +13,7 @@ import pytest
 import torch
 from toy_model import write_toy
 
-from course.core.schemes import SCHEMES, schemes_for
+from course.core.schemes import SCHEMES, ModelSize, schemes_for
 from course.core.syllabus import find_lesson, lessons
 from course.data.corpus import Corpus
 from course.data.kingdom import kingdom_text
@@ -27,7 +27,6 @@ from course.experiments import (
     tasks,
     training,
 )
-from course.experiments.character_gpt import ModelSize
 from course.experiments.instrument import SIZE
 from course.experiments.training import QUICK, TrainingSettings
 from course.mistakes import alternatives

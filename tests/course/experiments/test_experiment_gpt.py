@@ -17,10 +17,10 @@ from asking import experiment
 from torch import nn
 
 from course import ROOT
+from course.core.schemes import ModelSize
 from course.data.corpus import Corpus
 from course.data.kingdom import kingdom_text
 from course.experiments import gpt, processes, writing
-from course.experiments.character_gpt import ModelSize
 from course.experiments.gpt import WITH, WITHOUT, GPTTraining, tally
 from course.experiments.training import TrainingSettings
 from course.student.exercises import passing_exercises

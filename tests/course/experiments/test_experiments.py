@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from asking import experiment
 
-from course.core.schemes import LONGEST, SCHEMES
+from course.core.schemes import LONGEST, SCHEMES, ModelSize
 from course.data.kingdom import kingdom_text
 from course.experiments import positions, training
-from course.experiments.character_gpt import ALWAYS, CharacterGPT, ModelSize
+from course.experiments.character_gpt import ALWAYS, CharacterGPT
 from course.experiments.positions import RopeAt, frequencies, stretched_losses
 from course.experiments.training import Training, TrainingSettings
 from course.lessons.skipgram import block_skipgram
