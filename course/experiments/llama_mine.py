@@ -14,7 +14,7 @@ import torch
 from course.core.syllabus import Lesson, find_lesson
 from course.data.published import open_smollm2
 from course.experiments.gpt import TrainingStopped, students_code
-from course.experiments.llama import BEGINNING, RIGHT, loss, sample_ids, sources
+from course.experiments.llama import BEGINNING, loss, sample_ids, sources
 from course.experiments.writing import write_until
 from course.publishing.figures.measured import measured
 from course.student.exercises import all_written_exercises, reference_exercises
@@ -64,29 +64,16 @@ def measure_mine() -> Mine:
     raise TrainingStopped(how_it_ended(message["ended"], message["log"], doing, file))
 
 
-@dataclass(frozen=True)
-class Resemblance:
-    """The measured break that comes nearest to a loss.
-
-    Attributes:
-        title, loss: of the break.
-        right: the loss of the right model.
-        is_close: whether the loss is that of the break.
-    """
-
-    title: str
-    loss: float
-    right: float
-    is_close: bool
+def losses_of_breaks(text: str) -> dict[str, float]:
+    """Return the measured loss of each of `BREAKS` on the text of this name, by its title."""
+    name = "breaks" if text == "Shakespeare" else "breaks_kingdom"
+    return {title: loss for title, loss, *_ in measured("llama", name)["breaks"]}
 
 
-def resemblance(mine: Mine) -> Resemblance:
-    """Return what the model on a student's code resembles."""
-    name = "breaks" if mine.text == "Shakespeare" else "breaks_kingdom"
-    losses = {title: loss for title, loss, *_ in measured("llama", name)["breaks"]}
-    title = min(losses, key=lambda title: abs(losses[title] - mine.loss))
-    is_close = abs(losses[title] - mine.loss) < 0.003
-    return Resemblance(title, losses[title], losses[RIGHT.title], is_close)
+def nearest_break(losses: dict[str, float], loss: float) -> tuple[str, bool]:
+    """Return the title of the break whose loss is nearest, and whether it is the same."""
+    nearest = min(losses, key=lambda title: abs(losses[title] - loss))
+    return nearest, abs(losses[nearest] - loss) < 0.003
 
 
 def measured_here() -> Mine:

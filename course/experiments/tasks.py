@@ -336,9 +336,15 @@ def result_of(
 
 def table(results: Sequence[TaskResult], task: str) -> dict[str, dict[int, float]]:
     """Return the mean accuracy over seeds, for each scheme, and for each way to stretch RoPE."""
+    rows: dict[str, list[dict[int, float]]] = {}
+    for one in results:
+        if one.task == task:
+            rows.setdefault(one.scheme, []).append(one.accuracy)
+            for way, found in one.stretched.items():
+                rows.setdefault(f"{one.scheme}, {way}", []).append(found)
     return {
         name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
-        for name, found in _rows(results, task).items()
+        for name, found in rows.items()
     }
 
 
@@ -378,25 +384,3 @@ def two_heads(seed: int) -> dict[str, list]:
         )
     ]
     return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
-
-
-def widest(results: Sequence[TaskResult], task: str) -> tuple[str, int, float, float]:
-    """Return the row and the length at which seeds differ most, with the least and the most."""
-    spreads = [
-        (name, length, min(of_seeds), max(of_seeds))
-        for name, found in _rows(results, task).items()
-        for length in found[0]
-        for of_seeds in ([one[length] for one in found],)
-    ]
-    return max(spreads, key=lambda spread: spread[3] - spread[2])
-
-
-def _rows(results: Sequence[TaskResult], task: str) -> dict[str, list[dict[int, float]]]:
-    """Return the accuracies of each row of the table, one dictionary for each seed."""
-    rows: dict[str, list[dict[int, float]]] = {}
-    for one in results:
-        if one.task == task:
-            rows.setdefault(one.scheme, []).append(one.accuracy)
-            for way, found in one.stretched.items():
-                rows.setdefault(f"{one.scheme}, {way}", []).append(found)
-    return rows

@@ -4,7 +4,7 @@ import hashlib
 import io
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,21 +150,6 @@ def trainable(*modules: nn.Module) -> list[nn.Parameter]:
     for parameter in parameters:
         parameter.register_post_accumulate_grad_hook(make_dense)
     return parameters
-
-
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters of a model by name.
-
-    Buffers are not part of it: which a student's module has, and of which shape, is free.
-    """
-    return {name: weights.detach() for name, weights in model.named_parameters()}
-
-
-@torch.no_grad()
-def set_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Give a model the parameters that `weights_of` returned for another one."""
-    for name, parameter in model.named_parameters():
-        parameter.copy_(weights[name])
 
 
 def rate(step: int, steps: int, warm_up: int = 30, last: float = 0.1) -> float:

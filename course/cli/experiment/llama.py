@@ -212,22 +212,23 @@ def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
 def _print_mine() -> None:
     """Print what the model makes of the student's code, and which mistake that sounds like."""
     from course.experiments.llama import BEGINNING, N_TOKENS, RIGHT
-    from course.experiments.llama_mine import measure_mine, resemblance
+    from course.experiments.llama_mine import losses_of_breaks, measure_mine, nearest_break
 
     click.echo("\nRunning SmolLM2 on your code, in a separate process. This takes up to a minute.")
     mine = measure_mine()
-    nearest = resemblance(mine)
+    known = losses_of_breaks(mine.text)
     click.echo(
         f"\nLoss on {N_TOKENS} tokens of {mine.text}: {mine.loss:.3f} nats per token; it should "
-        f"be {nearest.right:.3f}."
+        f"be {known[RIGHT.title]:.3f}."
     )
-    near = f"{nearest.title} ({nearest.loss:.3f})"
-    if nearest.title == RIGHT.title and nearest.is_close:
-        said = "It sounds right."
-    elif nearest.is_close:
-        said = f"It sounds like this mistake: {near}."
-    else:
+    nearest, is_close = nearest_break(known, mine.loss)
+    near = f"{nearest} ({known[nearest]:.3f})"
+    if not is_close:
         said = f"It sounds like none of the known mistakes. The closest one is: {near}."
+    elif nearest == RIGHT.title:
+        said = "It sounds right."
+    else:
+        said = f"It sounds like this mistake: {near}."
     click.echo(f"{said}\n\n{BEGINNING} ...")
     click.echo(_indented(mine.goes_on))
     yours = [name for name, source in mine.sources.items() if source == "yours"]

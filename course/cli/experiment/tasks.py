@@ -63,7 +63,7 @@ def tasks(task: str | None, seed: int, as_json: bool) -> None:
 
 def _report(results: "Sequence[TaskResult]", task: str) -> None:
     """Print the accuracy of each scheme in a task, and who can do it."""
-    from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table, widest
+    from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table
 
     rows, n_models = table(results, task), len({one.seed for one in results})
     of = "mean of three models" if n_models > 1 else "one model each"
@@ -78,9 +78,6 @@ def _report(results: "Sequence[TaskResult]", task: str) -> None:
     said = f"Right in {GOOD:.0%} or more at {TRAINED} tokens: {'; '.join(can[TRAINED]) or 'none'}."
     if far > TRAINED:
         said += f" Still at {far}: {'; '.join(can[far])}."
-    if n_models > 1:
-        name, length, least, most = widest(results, task)
-        said += f" Seeds differ most in {name} at {length}: {least:.0%} to {most:.0%}."
-    else:
+    if n_models == 1:
         said += " Another seed may give other numbers: try --seed 1."
     click.echo(f"\n{filled(said)}")

@@ -219,18 +219,6 @@ def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
     assert sum(row.count(0.46) for row in found["layer 2"]) == 16
 
 
-def test_the_widest_spread_over_seeds_is_found_in_the_task_that_is_asked():
-    results = [
-        result("copy", "rope", {32: 1.0, 64: 0.5}),
-        result("copy", "rope", {32: 0.9, 64: 0.2}),
-        result("copy", "alibi", {32: 0.0, 64: 0.1}),
-        result("copy", "alibi", {32: 0.1, 64: 0.1}),
-        result("back", "rope", {32: 1.0, 64: 0.0}),
-        result("back", "rope", {32: 0.0, 64: 0.0}),
-    ]
-    assert tasks.widest(results, "copy") == ("rope", 64, 0.2, 0.5)
-
-
 def test_all_tasks_and_schemes_are_compared_three_times():
     assert {*NAMES} == TASKS.keys()
     jobs = tasks.jobs_for(NAMES, seed=0)

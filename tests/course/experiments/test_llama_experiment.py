@@ -326,9 +326,8 @@ def test_code_that_never_ends_is_stopped(data, monkeypatch):
     ],
 )
 def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
-    mine = llama_mine.Mine("Shakespeare", loss, "", {})
-    found = llama_mine.resemblance(mine)
-    assert (found.title, found.is_close) == (title, is_close)
+    known = llama_mine.losses_of_breaks("Shakespeare")
+    assert llama_mine.nearest_break(known, loss) == (title, is_close)
 
 
 # --- far beyond the trained length --------------------------------------------------------------
