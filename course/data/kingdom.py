@@ -6,17 +6,9 @@ of a word are the sum of its traits' contexts, and that is why the arithmetic wo
 royal in place of common; woman is common, female and grown; together they are royal, female and
 grown, and that is the queen.
 
-Measured: skip-gram with negative sampling (Adam, lr 0.01, batches of 1,024, 5 negatives, noise
-unigram**0.75, 15 epochs) on the default text, 10 seeds, each for the text and the training. An
-analogy counts when the row nearest in cosine to b - a + c of the unit rows, the three inputs left
-out, is d. king - man + woman is queen for every seed; of all 180 `ANALOGIES` hold
-
-| window | width | mean | worst seed | seconds on one core |
-|---|---|---|---|---|
-| 2 | 16 | 99.4 % | 98.3 % | 1.5 |
-| 2 | 32 | 99.7 % | 98.3 % | 1.7 |
-| 4 | 16 | 98.3 % | 96.1 % | 2.7 |
-| 4 | 32 | 99.1 % | 95.6 % | 3.2 |
+Measured with skip-gram (negative sampling, 15 epochs, windows of 2 and 4, widths of 16 and 32), on
+the default text and 10 seeds: king - man + woman is queen each time, and of all 180 `ANALOGIES` at
+least 95.6 % hold.
 """
 
 import random

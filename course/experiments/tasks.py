@@ -45,6 +45,9 @@ STEPS_BACK = 3
 
 SEEDS = 3
 
+COMPARED = schemes_for(1)
+"""The schemes, without those that mix two."""
+
 
 # --- the tasks ----------------------------------------------------------------------------------
 
@@ -296,15 +299,10 @@ def stretched_accuracy(model: CharacterGPT, task: str) -> dict[str, dict[int, fl
 # --- all of them --------------------------------------------------------------------------------
 
 
-def schemes() -> tuple[str, ...]:
-    """Return the schemes that are compared, without those that mix two."""
-    return schemes_for(1)
-
-
 def jobs_for(tasks: Sequence[str], seed: int, n_seeds: int = SEEDS) -> list[Job]:
     """Return all models to train: for each task and scheme one for each of some seeds."""
     seeds = range(seed, seed + n_seeds)
-    return [Job(task, scheme, one) for task in tasks for scheme in schemes() for one in seeds]
+    return [Job(task, scheme, one) for task in tasks for scheme in COMPARED for one in seeds]
 
 
 def result_of(

@@ -109,7 +109,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(tasks, "TASKS", short)
 
 
-@pytest.mark.parametrize("scheme", tasks.schemes())
+@pytest.mark.parametrize("scheme", tasks.COMPARED)
 def test_weights_of_attention_are_those_that_the_model_mixes_by(scheme):
     model = tasks.new_model(Job("copy", scheme, 0))
     ids, seen = torch.randint(N_SYMBOLS, (2, 12)), []
@@ -222,9 +222,9 @@ def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
 def test_all_tasks_and_schemes_are_compared_three_times():
     assert {*NAMES} == TASKS.keys()
     jobs = tasks.jobs_for(NAMES, seed=0)
-    assert len({*jobs}) == len(jobs) == len(TASKS) * len(tasks.schemes()) * 3
-    assert [one.seed for one in tasks.jobs_for(["copy"], 7, 1)] == [7] * len(tasks.schemes())
-    assert "rnope" not in tasks.schemes()  # in one layer, it is another one
+    assert len({*jobs}) == len(jobs) == len(TASKS) * len(tasks.COMPARED) * 3
+    assert [one.seed for one in tasks.jobs_for(["copy"], 7, 1)] == [7] * len(tasks.COMPARED)
+    assert "rnope" not in tasks.COMPARED  # in one layer, it is another one
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_the_command_asks_one_task_and_says_what_is_borrowed(tmp_path, monkeypat
     monkeypatch.setattr(training, "kept_in", lambda experiment: tmp_path)
     said = experiment("tasks", "--task", "copy")
     rows = dict(re.findall(r"^ *(\w+)((?: +(?:\d+|–)){5})$", said, re.MULTILINE))
-    assert rows.keys() == {"tokens", *tasks.schemes(), "ntk", "yarn"}
+    assert rows.keys() == {"tokens", *tasks.COMPARED, "ntk", "yarn"}
     assert rows["tokens"].split() == [*map(str, LENGTHS)]
     assert rows["learned"].split()[1:] == ["–"] * 4
     assert "Borrowed" in said or "your own code" in said
-    assert len([*tmp_path.glob("copy-*.pt")]) == len(tasks.schemes())
+    assert len([*tmp_path.glob("copy-*.pt")]) == len(tasks.COMPARED)
     assert "one model" in said
