@@ -17,20 +17,19 @@ from torch import Tensor
 from course.core.schemes import ModelSize
 from course.core.syllabus import find_lesson
 from course.data import data_folder
-from course.data.batches import get_batch, train_val_split
 from course.data.kingdom import NOUNS, kingdom_text
 from course.data.published import open_smollm2
 from course.data.tokenizers import WordTokenizer
 from course.experiments.character_gpt import CharacterGPT
 from course.experiments.llama import load
-from course.experiments.training import rate
+from course.experiments.training import Training, TrainingSettings
 from course.publishing.lab.trained import FILE, committed
 from course.student.exercises import LessonExercises, reference_exercises
 
 SIZE = ModelSize(n_layers=1, n_embd=32, n_heads=4)
 READ = 16
 """Words that a model reads at once while it trains."""
-STEPS = 1000
+SETTINGS = TrainingSettings(SIZE, steps=1000, batch_size=32, lr=1e-2, context=READ)
 
 SENTENCE = "Paris is the capital of France. Rome is the capital of"
 LAYER, HEAD = 23, 4
@@ -51,26 +50,22 @@ def reference_parts(stem: str) -> LessonExercises:
     return reference_exercises(find_lesson(stem))
 
 
-def trained(scheme: str) -> CharacterGPT:
-    """Return a scheme's model at the end of its training.
+class _WordTraining(Training):
+    """The training of a model that is made of the reference's parts, on words."""
 
-    The same code gives the same numbers. PyTorch's generator is left as it was.
-    """
-    tokenizer = tokenizer_of_words()
-    train_ids, _ = train_val_split(torch.tensor(tokenizer.encode(kingdom_text())))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = CharacterGPT(tokenizer.vocab_size, SIZE, scheme, reference_parts)
-    generator = torch.Generator().manual_seed(0)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.1)
-    for step in range(STEPS):
-        optimizer.param_groups[0]["lr"] = 1e-2 * rate(step, STEPS)
-        inputs, targets = get_batch(train_ids, READ, 32, generator)
-        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model.requires_grad_(False)
+    def new_tokenizer(self, text: str) -> WordTokenizer:
+        return tokenizer_of_words()
+
+    def new_model(self, scheme: str) -> CharacterGPT:
+        size = self.settings.size
+        return CharacterGPT(self.tokenizer.vocab_size, size, scheme, reference_parts)
+
+
+def trained(scheme: str) -> CharacterGPT:
+    """Return a scheme's model at the end of its training; the same code gives the same numbers."""
+    training = _WordTraining(scheme, SETTINGS, kingdom_text())
+    training.run()
+    return training.model.requires_grad_(False)
 
 
 def packed(tensor: Tensor) -> dict[str, Any]:

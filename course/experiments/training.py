@@ -68,7 +68,7 @@ class Training:
 
     def __init__(self, scheme: str, settings: TrainingSettings, text: str) -> None:
         self.settings = settings
-        self.tokenizer = CharTokenizer.from_text(text)
+        self.tokenizer = self.new_tokenizer(text)
         ids = torch.tensor(self.tokenizer.encode(text))
         self.train_ids, self.held_out_ids = train_val_split(ids)
         torch.manual_seed(settings.seed)
@@ -78,6 +78,10 @@ class Training:
             trainable(self.model), lr=settings.lr, betas=(0.9, 0.95), weight_decay=0.1
         )
         self.seconds, self.losses = 0.0, []
+
+    def new_tokenizer(self, text: str) -> CharTokenizer:
+        """Return what cuts the text into tokens."""
+        return CharTokenizer.from_text(text)
 
     def new_model(self, scheme: str) -> nn.Module:
         """Return an untrained model."""
