@@ -299,10 +299,10 @@ def stretched_accuracy(model: CharacterGPT, task: str) -> dict[str, dict[int, fl
 # --- all of them --------------------------------------------------------------------------------
 
 
-def jobs_for(tasks: Sequence[str], seed: int, n_seeds: int = SEEDS) -> list[Job]:
+def jobs_for(seed: int) -> list[Job]:
     """Return all models to train: for each task and scheme one for each of some seeds."""
-    seeds = range(seed, seed + n_seeds)
-    return [Job(task, scheme, one) for task in tasks for scheme in COMPARED for one in seeds]
+    seeds = range(seed, seed + SEEDS)
+    return [Job(task, scheme, one) for task in TASKS for scheme in COMPARED for one in seeds]
 
 
 def result_of(

@@ -11,41 +11,33 @@ from course.testing.messages.wording import filled
 if TYPE_CHECKING:
     from course.experiments.tasks import Job, TaskResult
 
-NAMES = ("copy", "reverse", "back", "induction", "needle")
-"""The keys of `TASKS`, here because the help must not wait for PyTorch."""
-
 GOOD = 0.95
 """From this accuracy on a scheme can do a task."""
 
 
 @click.command(short_help="Which scheme can copy a text, even a longer one?")
-@click.option("--task", type=click.Choice(NAMES), help="Run only this task.")
 @a_seed
-@click.option("--json", "as_json", is_flag=True, help="Print only numbers (of all tasks).")
-def tasks(task: str | None, seed: int, as_json: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print only numbers.")
+def tasks(seed: int, as_json: bool) -> None:
     """Train small models on tasks that need positions, and test them on longer texts.
 
     The tasks are to copy a string, reverse it, name the token three back, complete a pair that
     appeared before (induction), and find a needle in noise. Each model learns one task with one
-    position scheme, on texts of up to 32 tokens, and is then tested on texts of up to 512. For all
-    tasks together, three models with different seeds are trained for each case, which takes about
-    four minutes on two cores. A single task gets one model for each case, in half a minute. Each
-    result is saved, so you can stop at any time, and finished results appear right away.
+    position scheme, on texts of up to 32 tokens, and is then tested on texts of up to 512. Three
+    models with different seeds are trained for each case, which takes about four minutes on two
+    cores. Each result is saved, so you can stop at any time, and finished results appear right
+    away.
 
     \b
     Examples:
       course experiment tasks
-      course experiment tasks --task copy
-      course experiment tasks --task copy --seed 3
+      course experiment tasks --seed 3
     """
     from course.experiments.processes import side_by_side
-    from course.experiments.tasks import SEEDS, TASKS, jobs_for, measurements, result_of
+    from course.experiments.tasks import TASKS, jobs_for, measurements, result_of
     from course.experiments.training import kept_in
 
-    if task and as_json:
-        raise click.UsageError("--json prints all tasks, so it doesn't work with --task")
-    wanted = (task,) if task else NAMES
-    jobs = jobs_for(wanted, seed, 1 if task else SEEDS)
+    jobs = jobs_for(seed)
     with training_bar(jobs, 100) as tell:
 
         def on_step(job: "Job", step: int) -> None:
@@ -55,7 +47,7 @@ def tasks(task: str | None, seed: int, as_json: bool) -> None:
     if as_json:
         click.echo(measurements(results, seed))
         return
-    for name in wanted:
+    for name in TASKS:
         _report(results, name)
     click.echo(f"\n{sum(one.seconds for one in results):.0f} seconds of processor time.")
     print_borrowed({name: source for one in results for name, source in one.sources.items()})
@@ -65,9 +57,8 @@ def _report(results: "Sequence[TaskResult]", task: str) -> None:
     """Print the accuracy of each scheme in a task, and who can do it."""
     from course.experiments.tasks import LENGTHS, TASKS, TRAINED, table
 
-    rows, n_models = table(results, task), len({one.seed for one in results})
-    of = "mean of three models" if n_models > 1 else "one model each"
-    click.echo(f"\n{task}: {TASKS[task].sentence}. Right answers in %, {of}.\n")
+    rows = table(results, task)
+    click.echo(f"\n{task}: {TASKS[task].sentence}. Right answers in %, mean of three models.\n")
     click.echo(f"{'tokens':<12}" + "".join(f"{length:>6}" for length in LENGTHS))
     for name, row in rows.items():
         shown = "  " + name.partition(", ")[2] if ", " in name else name
@@ -78,6 +69,4 @@ def _report(results: "Sequence[TaskResult]", task: str) -> None:
     said = f"Right in {GOOD:.0%} or more at {TRAINED} tokens: {'; '.join(can[TRAINED]) or 'none'}."
     if far > TRAINED:
         said += f" Still at {far}: {'; '.join(can[far])}."
-    if n_models == 1:
-        said += " Another seed may give other numbers: try --seed 1."
     click.echo(f"\n{filled(said)}")
