@@ -23,7 +23,6 @@ N_WRITTEN = 200
 
 
 @click.command(short_help="Run a published language model on your code.")
-@click.option("--prompt", metavar="TEXT", help="Continue TEXT.")
 @click.option("--ask", metavar="QUESTION", help="Answer a QUESTION.")
 @click.option("--chat", is_flag=True, help="Talk to it.")
 @click.option("--breaks", is_flag=True, help="Break it in known ways, and see what it says.")
@@ -33,7 +32,6 @@ N_WRITTEN = 200
     "--json", "as_json", is_flag=True, help="Print only numbers (with --breaks or --far)."
 )
 def llama(
-    prompt: str | None,
     ask: str | None,
     chat: bool,
     breaks: bool,
@@ -53,13 +51,11 @@ def llama(
 
     \b
     Examples:
-      course experiment llama --prompt "The old king"
       course experiment llama --ask "Why is the sky blue?"
       course experiment llama --chat
       course experiment llama --mine
     """
     chosen = {
-        "--prompt": prompt,
         "--ask": ask,
         "--chat": chat,
         "--breaks": breaks,
@@ -85,17 +81,15 @@ def llama(
         _print_far(published, as_json)
     else:
         try:
-            _talk(published, prompt, ask, chat, started)
+            _talk(published, ask, chat, started)
         except KeyboardInterrupt:
             if not chat:
                 raise
             click.echo()  # that is how chats end
 
 
-def _talk(
-    published: "PublishedModel", prompt: str | None, ask: str | None, chat: bool, started: float
-) -> None:
-    """Print what the model says to a prompt, a question, or in a chat."""
+def _talk(published: "PublishedModel", ask: str | None, chat: bool, started: float) -> None:
+    """Print what the model says to a question, or in a chat."""
     from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
 
@@ -107,17 +101,13 @@ def _talk(
         f"\nSmolLM2-135M: {n_parameters:,} parameters in {len(model.blocks)} blocks, loaded in "
         f"{seconds:.1f} s."
     )
-    if not (prompt or ask or chat):
+    if not (ask or chat):
         name, ids = experiment.sample_ids(published)
         with students_code("The model"):
             loss = experiment.loss(model, exercises, ids)
         click.echo(f"Loss on {ids.shape[1]} tokens of {name}: {loss:.3f} nats per token.")
     print_borrowed(experiment.sources())
     conversation = experiment.Conversation(model, published)
-    if prompt:
-        click.echo()
-        _print_answer(conversation, published.tokenizer.encode(prompt).ids, prompt)
-        return
     for question in _questions() if chat else [ask or experiment.QUESTION]:
         if not (chat and sys.stdin.isatty()):  # else it was typed there
             click.echo(f"\n> {question}")
@@ -169,12 +159,10 @@ def _questions() -> Iterator[str]:
 def _print_answer(
     conversation: "Conversation",
     ids: list[int],
-    before: str = "",
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Print an answer as it comes, after the text that it goes on from, its speed, and a cut."""
+    """Print an answer as it comes, then its speed, and whether it was cut."""
     show = Wrapped()
-    show(before)
     _, speed = conversation.answer(ids, N_WRITTEN, show, is_stopped)
     show.flush()
     said = f"{speed:.0f} tokens per second."

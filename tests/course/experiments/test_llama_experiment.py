@@ -93,9 +93,9 @@ def test_only_distances_count_and_every_other_break_is_noticed(data):
 
 
 def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
-    said = experiment("llama", "--prompt", "the the")
+    said = experiment("llama", "--ask", "the the")
     assert "parameters in 2 blocks" in said and "tokens per second" in said
-    assert "\nthe the" in said
+    assert "\n> the the" in said
     assert "RMSNorm" in said  # borrowed: nobody has written it
 
 
@@ -107,8 +107,8 @@ def test_the_table_of_breaks_has_a_row_for_each(data):
 
 @pytest.mark.parametrize(
     "options",
-    [["--json"], ["--json", "--chat"], ["--prompt", "a", "--ask", "b"], ["--far", "--mine"]],
-    ids=["json alone", "json and chat", "prompt and ask", "far and mine"],
+    [["--json"], ["--json", "--chat"], ["--chat", "--ask", "b"], ["--far", "--mine"]],
+    ids=["json alone", "json and chat", "chat and ask", "far and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
     assert "Traceback" not in experiment("llama", *options, code=2)
@@ -167,7 +167,7 @@ def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
 
 def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
     monkeypatch.setattr(import_module("course.cli.experiment.llama"), "N_WRITTEN", 3)
-    assert "at most 3 tokens" in experiment("llama", "--prompt", "the")
+    assert "at most 3 tokens" in experiment("llama", "--ask", "the")
     published, model, _ = loaded()
     conversation, new = llama.Conversation(model, published), []
     generate = passing_exercises("gpt").generate
@@ -178,7 +178,7 @@ def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
 
 
 def test_a_turn_that_does_not_fit_is_refused(data):
-    assert "1,700 positions" in experiment("llama", "--prompt", "a" * 1701, code=1)
+    assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, code=1)
 
 
 def test_a_chat_answers_each_line_until_q_and_refuses_one_that_is_too_long(data, monkeypatch):
