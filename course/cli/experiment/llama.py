@@ -177,22 +177,22 @@ def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
     from course.experiments.gpt import students_code
 
     name, ids = experiment.sample_ids(published)
-    results = []
+    results = {}
     if not as_json:
         click.echo(f"\nLoss on {ids.shape[1]} tokens of {name}, nats per token.\n")
     for broken in experiment.BREAKS:
         with students_code(f"The model with {broken.title}"):
-            results.append(experiment.measure(published, broken, ids))
+            results[broken.title] = experiment.measure(published, broken, ids)
         if not as_json:
-            click.echo(f"{broken.title:<36}{results[-1].loss:>8.3f}")
+            click.echo(f"{broken.title:<36}{results[broken.title][0]:>8.3f}")
     if as_json:
-        rows = [[one.title, round(one.loss, 3), one.goes_on, one.answers] for one in results]
+        rows = [[title, round(loss, 3), *texts] for title, (loss, *texts) in results.items()]
         click.echo(experiment.measurements("--breaks", name, breaks=rows))
         return
     click.echo(f"\nHow they continue {experiment.BEGINNING!r} and answer {experiment.QUESTION!r}:")
-    for one in results:
-        click.echo(f"\n{one.title}")
-        for text in (one.goes_on, one.answers):
+    for title, (_, *texts) in results.items():
+        click.echo(f"\n{title}")
+        for text in texts:
             click.echo(_indented(text))
     print_borrowed(experiment.sources())
 
@@ -228,9 +228,8 @@ def _print_mine() -> None:
 
 def _print_far(published: "PublishedModel", as_json: bool) -> None:
     """Print the loss far beyond the trained length, as trained and after two remedies."""
-    from course.experiments import llama_far as experiment
+    from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
-    from course.experiments.llama import measurements, sources
 
     name, ids = experiment.far_ids(published)
     n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
@@ -250,7 +249,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
     if as_json:
         rounded = {way: [round(loss, 3) for loss in of_way] for way, of_way in losses.items()}
         numbers = {"trained": trained, "piece": experiment.PIECE, "losses": rounded}
-        click.echo(measurements("--far", name, **numbers))
+        click.echo(experiment.measurements("--far", name, **numbers))
         return
     click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,} tokens.\n")
     click.echo(f"{'tokens':<18}" + "".join(f"{title:>12}" for title in losses))
@@ -260,7 +259,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
         end = min((at + step) * experiment.PIECE, n_tokens)
         numbers = "".join(f"{mean:>12.3f}" for mean in means)
         click.echo(f"{at * experiment.PIECE + 1:>6,} - {end:<9,}{numbers}")
-    print_borrowed(sources())
+    print_borrowed(experiment.sources())
 
 
 def _indented(text: str) -> str:

@@ -21,7 +21,6 @@ from course.data.published import FILE, open_smollm2
 from course.experiments import (
     gpt,
     llama,
-    llama_far,
     llama_mine,
     positions,
     tasks,
@@ -339,7 +338,7 @@ def test_a_published_model_reads_writes_and_breaks(style, tmp_path):
     _, ids = llama.sample_ids(published, 40)
     losses = [llama.measure(published, broken, ids).loss for broken in llama.BREAKS]
     _, ids = llama.sample_ids(published, 60)
-    losses += [llama_far.losses_far(published, way, ids)[0] for way in llama_far.ways(published)]
+    losses += [llama.losses_far(published, way, ids)[0] for way in llama.ways(published)]
     assert all(map(math.isfinite, losses))
     if style == "odd":  # only there the model calls what the breaks replace
         assert losses[1] == pytest.approx(losses[0], abs=1e-3) and len(set(losses)) > 6

@@ -16,7 +16,7 @@ from course.core.syllabus import find_lesson
 from course.core.terminal import Wrapped
 from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
-from course.experiments import llama, llama_far, llama_mine
+from course.experiments import llama, llama_mine
 from course.experiments.writing import write_until
 from course.publishing.figures import measured as kept
 from course.student.exercises import all_written_exercises, passing_exercises
@@ -334,24 +334,24 @@ def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
 
 
 def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
-    monkeypatch.setattr(llama_far, "PIECE", 100)
+    monkeypatch.setattr(llama, "PIECE", 100)
     published, model, exercises = loaded()
     _, ids = llama.sample_ids(published, 251)
-    way, *_ = llama_far.ways(published)
+    way, *_ = llama.ways(published)
     whole = exercises.loss_by_position(model, ids)
     means = [piece.mean().item() for piece in whole.split(100)]
-    assert llama_far.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
+    assert llama.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
 
 
 def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
     published = open_smollm2()
     _, ids = llama.sample_ids(published, 65)
-    losses = [llama_far.losses_far(published, way, ids)[0] for way in llama_far.ways(published)]
+    losses = [llama.losses_far(published, way, ids)[0] for way in llama.ways(published)]
     assert len(set(losses)) == 3 and max(losses) - min(losses) < 0.1
 
 
 def test_far_prints_a_column_for_each_way(data, monkeypatch):
-    monkeypatch.setattr(llama_far, "losses_far", lambda *_: [2.0] * 5)
+    monkeypatch.setattr(llama, "losses_far", lambda *_: [2.0] * 5)
     said = experiment("llama", "--far")
     assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
     assert said.count("2.000") == 3 * 4  # whole pieces
