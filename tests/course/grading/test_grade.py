@@ -29,10 +29,10 @@ from classes import (
     write_class,
 )
 from click.testing import CliRunner
+from commands import course
 
 from course import ROOT
 from course.cli import main
-from course.cli.grade import grade
 from course.core.files import write_atomically
 from course.core.syllabus import find_lesson
 from course.grading.grades import grades_of
@@ -94,7 +94,8 @@ def graded_once(submissions, tmp_path_factory) -> SimpleNamespace:
     out, cache = folder / "out", folder / "what-and-where"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
-        return SimpleNamespace(ran=run(submissions, "--seed", SEED, out=out), out=out, cache=cache)
+        said = run(submissions, "--seed", SEED, out=out)
+        return SimpleNamespace(said=said, out=out, cache=cache)
 
 
 @pytest.fixture
@@ -105,15 +106,16 @@ def out(graded_once, tmp_path, cache) -> Path:
 
 
 @pytest.mark.slow
-def test_the_command_says_what_it_found(graded_once, out):
-    said = graded_once.ran.output
-    assert graded_once.ran.exit_code == 0, said
+def test_the_command_says_what_it_found(submissions, graded_once, out, tmp_path):
+    said = graded_once.said
     assert "students: 4, results: 4;" in said and "not tested: 1" in said
     assert (out / "grades.csv").exists()
     for path in graded_once.out.parent.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "<code>learned.py</code> has published" in page  # ann's and cyd's
+    shutil.copytree(submissions / "ann", tmp_path / "class" / "ann")
+    assert "older page" not in said and "3 older pages" in run(tmp_path / "class", out=out)
 
 
 @pytest.mark.slow
@@ -121,8 +123,7 @@ def test_a_second_run_does_nothing(submissions, out, monkeypatch):
     monkeypatch.setattr(grading, "local_judges", pytest.fail)  # nobody is to be asked again
     assert graded(submissions) == POINTS
     shutil.rmtree(out)  # whatever folder it was graded into
-    again = run(submissions, "--seed", SEED, out=out)
-    assert again.exit_code == 0, again.output
+    run(submissions, "--seed", SEED, out=out)
     assert [one.student for one in Store(out).results()] == list(SOURCES)
 
 
@@ -247,20 +248,19 @@ def test_a_damaged_result_is_ignored_and_an_old_one_is_removed(cache):
 
 
 def test_a_cache_that_others_can_use_is_refused(cache, tmp_path, monkeypatch):
-    def is_refused() -> None:
-        with pytest.raises(GradingError, match="yours alone"):
-            Cache()
-
+    is_refused = partial(pytest.raises, GradingError, match="yours alone")
     Cache()
     cache.chmod(0o770)
-    is_refused()
+    with is_refused():
+        Cache()
     cache.chmod(0o700)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, is_refused():
         patch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        is_refused()
+        Cache()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "what-and-where").symlink_to(cache)
-    is_refused()
+    with is_refused():
+        Cache()
 
 
 def test_without_a_folder_for_caches_it_is_in_the_users_own(tmp_path, monkeypatch):
@@ -302,9 +302,8 @@ def test_the_grader_does_not_run_among_the_submissions(tmp_path, monkeypatch, pl
         monkeypatch.syspath_prepend(str(class_ / "ann" / "site-packages"))
     else:
         class_ = ROOT  # its parent may be where tests write, too
-    result = run(class_, out=tmp_path / "out")
-    assert result.exit_code == 1
-    assert "which is in the submissions" in result.output.replace("\n", " ")
+    said = run(class_, out=tmp_path / "out", status=1)
+    assert "which is in the submissions" in said.replace("\n", " ")
     assert not (tmp_path / "out").exists()
 
 
@@ -318,9 +317,10 @@ def test_no_link_in_the_folder_of_results_is_followed(tmp_path, place):
     assert list((tmp_path / "mine").iterdir()) == []
 
 
-def run(submissions: Path | str, *arguments: object, out: Path | None = None):
-    options = ["--out", out, "--jobs", 1] if out else []
-    return CliRunner().invoke(grade, list(map(str, [submissions, *options, *arguments])))
+def run(submissions: Path | str, *arguments: object, out: Path, status: int = 0) -> str:
+    """What the command that grades prints."""
+    options = ["grade", submissions, "--out", out, "--jobs", 1, *arguments]
+    return course(*map(str, options), status=status)
 
 
 ANN = not_graded(Unit("ann", "rope", None), "rope.py was not handed in.")
@@ -368,8 +368,7 @@ def test_what_canvas_says_is_told_though_the_module_was_graded_before(out, tmp_p
     for number, mark, cell in ((123, "", ""), (124, "_LATE", "yes"), (125, "", "")):
         name = f"ann{mark}_{number}_700_learned.py"
         write_atomically(tmp_path / f"class {number}" / name, SOLUTION)
-        result = run(tmp_path / f"class {number}", out=out)
-        assert result.exit_code == 0, result.output
+        run(tmp_path / f"class {number}", out=out)
         assert f"\nann,15,15,{cell}," in (out / "grades.csv").read_text("utf-8")
 
 
@@ -380,20 +379,20 @@ def test_modules_beside_the_students_folders_are_named(submissions, tmp_path, mo
     monkeypatch.setattr("course.grading.run.grade_all", grade_none)
     shutil.copytree(submissions, tmp_path / "class")
     for name in ("lookup.py", "rope (1).py"):
-        (tmp_path / "class" / name).write_text(STUB, encoding="utf-8")
-    result = run(tmp_path / "class", out=tmp_path / "out")
-    assert result.exit_code == 1
-    for name in ("lookup.py", "rope (1).py"):
-        assert f"{name} is not in a folder with its student's name" in result.output
-        assert name in (tmp_path / "out" / "index.html").read_text("utf-8")
+        write_atomically(tmp_path / "class" / name, STUB)
+    said = run(tmp_path / "class", out=tmp_path / "out")
+    for text in (said, (tmp_path / "out" / "index.html").read_text("utf-8")):
+        assert "lookup.py, rope (1).py" in text
 
 
 def test_a_lesson_that_is_named_twice_counts_once(tmp_path, monkeypatch):
-    submissions = tmp_path / "class"
-    (submissions / "ann").mkdir(parents=True)
+    (tmp_path / "class" / "ann").mkdir(parents=True)
     wanted = []
-    monkeypatch.setattr("course.grading.run._units", lambda _, lessons: wanted.append(lessons))
-    run(submissions, *("--lesson", "rope", "--lesson", "5") * 2, out=tmp_path / "out")
+    monkeypatch.setattr("course.grading.run.grade_all", lambda *_: iter(()))
+    monkeypatch.setattr(
+        "course.grading.run._units", lambda _, lessons: wanted.append(lessons) or []
+    )
+    run(tmp_path / "class", *("--lesson", "rope", "--lesson", "5") * 2, out=tmp_path / "out")
     assert [[lesson.stem for lesson in lessons] for lessons in wanted] == [["rope"]]
 
 
@@ -402,29 +401,24 @@ def test_what_cannot_be_read_here_is_not_graded_and_said(submissions, out, monke
     """Once it was graded; then its file can no longer be read. Its old points don't count."""
     why = "The grader could not read learned.py (Permission denied)."
 
-    def with_cyd_unread(*arguments, **others):
-        class_ = read_class(*arguments, **others)
-        unread = {"modules": {}, "unread": {"learned": why}}
-        return [replace(one, **unread) if one.student == "cyd" else one for one in class_]
+    def with_cyd_unread(*arguments):
+        class_, loose_modules = read_class(*arguments)
+        (cyd,) = [one for one in class_ if one.student == "cyd"]
+        class_[class_.index(cyd)] = replace(cyd, modules={}, unread={"learned": why})
+        return class_, loose_modules
 
     monkeypatch.setattr("course.grading.run.read_class", with_cyd_unread)
-    result = run(submissions, out=out)
-    assert result.exit_code == 1
-    assert "Not graded" in result.output and "cyd's learned" in result.output
-    rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
-    assert [row.split(",")[:3] for row in rows[3:4]] == [["cyd", "0", "0"]]
-    page = (out / "feedback" / "cyd.html").read_text(encoding="utf-8")
-    assert why in page
+    said = run(submissions, out=out, status=1)
+    assert "Not graded" in said and "cyd's learned" in said
+    assert "\ncyd,0,0," in (out / "grades.csv").read_text(encoding="utf-8")
+    assert why in (out / "feedback" / "cyd.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_a_lesson_that_nobody_handed_in_readably_is_not_passed_over(out, tmp_path):
-    (tmp_path / "class" / "ann").mkdir(parents=True)
-    (tmp_path / "class" / "ann" / "learned.py").write_text(SOLUTION, encoding="utf-8")
+    write_class(tmp_path / "class", {"ann": SOLUTION})
     (tmp_path / "class" / "ann" / "rope.py").symlink_to("learned.py")
-    result = run(tmp_path / "class", out=out)
-    assert result.exit_code == 0, result.output
-    assert "results: 2;" in result.output
+    assert "results: 2;" in run(tmp_path / "class", out=out)
     earned, other = find_lesson("learned").points, find_lesson("rope").points
     assert f"\nann,{earned},{earned + other}," in (out / "grades.csv").read_text("utf-8-sig")
 
@@ -468,9 +462,7 @@ def test_bad_input_is_a_sentence_and_changes_nothing(command, golden, tmp_path, 
 
 def test_a_machine_without_a_sandbox_refuses(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr("course.grading.run.missing", lambda: ["Something is missing."])
-    result = run(submissions, out=tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Something is missing." in result.output
+    assert "Something is missing." in run(submissions, out=tmp_path / "out", status=1)
     assert not (tmp_path / "out").exists()
 
 
@@ -479,13 +471,9 @@ def small_disk(tmp_path):
     """A folder on a separate disk; `small_disk.resize("64k")` makes it small or large."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command here to make a small disk with")
-    if mounted.returncode:
-        pytest.skip(f"only root may make a small disk to fill: {mounted.stderr.strip()}")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may make a small disk to fill, by the command `mount`")
 
     def resize(size: str) -> None:
         subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
@@ -500,22 +488,20 @@ def test_a_full_disk_loses_nothing(submissions, small_disk, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk.folder))
     for size in ("4k", "24k", "80k"):  # enough for nothing, for some results, for some reports
         small_disk.resize(size)
-        result = run(submissions, "--seed", SEED, out=out)
-        assert result.exit_code == 1
-        assert "No space left on device" in result.output
+        said = run(submissions, "--seed", SEED, out=out, status=1)
+        assert "No space left on device" in said
         for file in small_disk.folder.rglob("*.json"):
             json.loads(file.read_text(encoding="utf-8"))
         assert [file.name for file in small_disk.folder.rglob(".*")] in ([], [".lock"])
     small_disk.resize("10m")
-    result = run(submissions, "--seed", SEED, out=out)
-    assert result.exit_code == 0, result.output
+    run(submissions, "--seed", SEED, out=out)
     assert graded(submissions) == POINTS
     assert (out / "index.html").read_text(encoding="utf-8").endswith("</html>")
 
 
-def with_results(out: Path, cache: Path, count: int) -> bool:
-    """Test that the grader has started and has kept so many results."""
-    return (out / "seed.txt").exists() and len(list(cache.glob("*.json"))) >= count
+def wait_for_results(out: Path, cache: Path, count: int) -> None:
+    """Wait until the grader has started and has kept so many results."""
+    wait_until(lambda: (out / "seed.txt").exists() and len([*cache.glob("*.json")]) >= count)
 
 
 @pytest.mark.slow
@@ -528,7 +514,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(submissions, tmp_path, cac
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
-        wait_until(lambda count=count: with_results(tmp_path, cache, count))
+        wait_for_results(tmp_path, cache, count)
         process.kill()
         process.wait()
         sessions.append(process.pid)
@@ -543,27 +529,25 @@ def test_workers_and_judges_end_with_a_killed_grader(tmp_path, cache):
     """While one module loops for ever, and another's judge computes."""
     endless = {name: f"{ENDLESS}# {name}\n" for name in ("eve", "mal")}
     submissions = write_class(tmp_path / "class", endless)
-    process = subprocess.Popen(
-        grader(submissions, tmp_path / "out", "--jobs", "2"), stdout=subprocess.DEVNULL
-    )
+    command = grader(submissions, tmp_path / "out", "--jobs", "2")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+    def busy_workers() -> list[int]:
+        """Processes that lead their own session, as workers do, and compute."""
+        facts = {one: fields_of(one) for one in descendants_of(process.pid)}
+        return [
+            one for one, (state, _, _, session) in facts.items() if (state, session) == ("R", one)
+        ]
+
     try:
-        wait_until(lambda: len(list(cache.glob("*.json"))) == 2)  # the reference and the stub
-        busy = wait_until(lambda: busy_workers(process.pid))
+        wait_for_results(tmp_path / "out", cache, 2)  # of the reference and the stub
+        busy = wait_until(busy_workers)
         started = descendants_of(process.pid)
         assert set(busy) <= set(started)
     finally:
         process.kill()
         process.wait()
     wait_until(lambda: not any(map(is_alive, started)))
-
-
-def busy_workers(grader: int) -> list[int]:
-    """Processes that lead their own session, as workers do, and compute."""
-    return [
-        process
-        for process in descendants_of(grader)
-        if fields_of(process)[3] == process and fields_of(process)[0] == "R"
-    ]
 
 
 @pytest.mark.slow
@@ -580,7 +564,7 @@ def test_ctrl_c_stops_everybody_with_a_sentence(submissions, tmp_path, cache, co
         text=True,
         start_new_session=True,
     )
-    wait_until(lambda: with_results(out, cache, count))
+    wait_for_results(out, cache, count)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of them
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, said

@@ -96,34 +96,6 @@ def test_an_exercise_that_builds_on_a_stub_still_earns_its_points(graded):
     assert [one.name for one in result.exercises if one.status == PASSED] == ["apply_rope"]
 
 
-def test_what_is_lent_for_one_exercise_helps_no_other(graded):
-    thief = f"""
-stolen = []
-def rotate_half(x):
-    if stolen:
-        return stolen[0](x)
-    raise NotImplementedError("TODO rope.rotate_half")
-{APPLY_ROPE.replace("    return", "    stolen.append(rotate_half)" + chr(10) + "    return", 1)}
-"""
-    result = graded(with_apply_rope(thief))
-    assert exercise(result, "rotate_half").points == 0
-
-
-FORGES_TO_DO = """
-import sys
-
-
-def forge(actor, verb, *rest, honestly=sys.modules["course.grading.sandbox.worker"]._answer):
-    forge.next_lesson |= verb == "load"
-    forges = forge.next_lesson and verb == "call"
-    return ["to do", "rope.rotate_half"] if forges else honestly(actor, verb, *rest)
-
-
-forge.next_lesson = False
-sys.modules["course.grading.sandbox.worker"]._answer = forge
-"""
-
-
 RUNS_ANOTHER_TEXT = """
 import sys
 
@@ -135,20 +107,12 @@ sys.modules["course.grading.sandbox.worker"].run_module = run
 
 
 def test_what_one_lesson_leaves_behind_helps_no_other(judge):
+    """Nor does it harm one: whose text runs next would fare as the hostile module wants it."""
     stub = f"{stub_from(ROPE, 'rope')}\n# ann's\n".encode()
     source = f"{LOOKUP}{RUNS_ANOTHER_TEXT.format(rope=ROPE.encode())}".encode()
     first = judge.grade(Unit("ann", "lookup", source))
     assert first.points == first.worth
     assert judge.grade(Unit("ann", "rope", stub)).points == 0
-
-
-def test_a_text_fares_as_well_wherever_it_runs(judge):
-    """Eve hands in what bob will hand in, and would see to it that it fares badly."""
-    text = f"{ROPE}\n# TODO rope.rotate_half\n"
-    judge.grade(Unit("eve", "lookup", f"{FORGES_TO_DO}{LOOKUP}".encode()))
-    for name in ("eve", "bob"):
-        result = judge.grade(Unit(name, "rope", text.encode()))
-        assert result.points == result.worth
 
 
 def test_what_cannot_be_diagnosed_is_graded_all_the_same(judge, monkeypatch):
@@ -164,16 +128,10 @@ def test_what_cannot_be_diagnosed_is_graded_all_the_same(judge, monkeypatch):
     assert 0 < result.points < result.worth
 
 
-@pytest.mark.parametrize(
-    "says",
-    [
-        f"0x{'f' * 5000}",
-        "'TODO \\ud800'",
-        "b'TODO'",
-        "'TODO rope.rotate_half'" + " + ''" * 900,
-    ],
-    ids=["a long number", "half a character", "bytes", "a deep sum"],
-)
+LONG_NUMBER, DEEP_SUM = f"0x{'f' * 5000}", "'TODO rope.rotate_half'" + " + ''" * 900
+
+
+@pytest.mark.parametrize("says", [LONG_NUMBER, DEEP_SUM, "'TODO \\ud800'", "b'TODO'"])
 def test_whatever_a_stub_says_is_graded(graded, without_advice, says):
     result = graded(with_body("rotate_half", f"raise NotImplementedError({says})"))
     assert (result.trouble, result.points) == ("", ALL - exercise(result, "rotate_half").worth)
@@ -263,22 +221,22 @@ def test_a_module_that_does_not_load_is_one_sentence(judge, golden, source):
     assert {one.status for one in result.exercises} == {NOT_RUN}
 
 
-def test_what_cannot_be_graded_earns_nothing_and_was_handed_in(judge):
-    unit = Unit("ann", "rope", None, refused="is larger than 1 MB")
+@pytest.mark.parametrize(
+    ("kind", "why", "says", "is_graded"),
+    [
+        ("refused", "is larger than 1 MB", "rope.py is larger than 1 MB.", True),
+        ("unread", "The grader could not read it.", "The grader could not read it.", False),
+    ],
+)
+def test_what_is_refused_earns_nothing_and_what_is_unread_is_not_graded(
+    judge, kind, why, says, is_graded
+):
+    unit = Unit("ann", "rope", None, **{kind: why})
     result = judge.grade(unit)
-    assert (result.points, result.trouble) == (0, "rope.py is larger than 1 MB.")
-    assert result.key
+    assert (result.points, result.trouble, bool(result.key)) == (0, says, is_graded)
     assert result.handed_in
-    assert key_of(unit, 0) != key_of(replace(unit, refused=""), 0)
-
-
-def test_what_the_grader_could_not_read_is_not_graded(judge):
-    unit = Unit("ann", "rope", None, unread="The grader could not read rope.py.")
-    result = judge.grade(unit)
-    assert (result.key, result.trouble) == ("", unit.unread)
-    assert result.handed_in
-    nothing = replace(unit, unread="")
-    assert key_of(unit, 0) != key_of(nothing, 0), "an older result, of nothing, is not taken"
+    nothing = Unit("ann", "rope", None)
+    assert key_of(unit, 0) != key_of(nothing, 0)  # an older result, of nothing, is not taken
 
 
 def test_an_endless_loop_costs_one_exercise(graded, judge, monkeypatch):
@@ -403,23 +361,21 @@ def test_calling_what_is_still_to_do_earns_nothing(judge, lesson, name, body):
 
 CLAIM = "was graded by hand: 14 of 14.”\\nPlease enter 14."
 QUOTED = "“was graded by hand: 14 of 14.'”\n  | Please enter 14."
+ANSWERS = [
+    ("'wrong', CLAIM", f"its process says: {QUOTED}"),
+    ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
+    ("'to do', CLAIM", "its process says: “NotImplementedError: was graded by hand"),
+]
 
 
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        ("'wrong', CLAIM", f"its process says: {QUOTED}"),
-        ("'student', [[CLAIM], CLAIM, CLAIM]", "its process says: “Exception: was graded"),
-        ("'to do', CLAIM", "its process says: “NotImplementedError: was graded by hand"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "sentence"), ANSWERS)
 def test_what_a_worker_says_of_the_module_is_quoted(graded, answer, sentence):
     result = graded(f"{CONNECTION}CLAIM = '{CLAIM}'\nsay({answer})\nposix._exit(0)")
     assert sentence in result.trouble
     assert all(line.startswith("  | ") for line in result.trouble.split("\n")[1:])
 
 
-@pytest.mark.parametrize("answer", ["'wrong', CLAIM", "'student', [[CLAIM], CLAIM, CLAIM]"])
+@pytest.mark.parametrize("answer", [answer for answer, _ in ANSWERS[:2]])
 def test_what_a_worker_says_of_an_exercise_is_quoted(graded, without_advice, answer):
     body = f"CLAIM = '{CLAIM}'\n    say({answer})\n    posix._exit(0)"
     result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
@@ -458,19 +414,17 @@ def test_a_worker_that_the_system_killed_is_replaced_once_and_then_there_is_no_z
     assert judge.grade(twice).points == ALL  # and nothing of that is remembered
 
 
-def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, monkeypatch):
-    workers, left = [], iter(range(2))
-    spawn, send = judge.fork_server.spawn, remote.send_message
+def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, spawned, monkeypatch):
+    left, send = iter(range(2)), remote.send_message
 
     def send_and_kill(connection, request, seconds_left):
         if next(left, None) is None:
-            os.kill(workers[-1][0], signal.SIGKILL)
+            os.kill(spawned[-1][0], signal.SIGKILL)
         send(connection, request, seconds_left)
 
-    monkeypatch.setattr(judge.fork_server, "spawn", lambda: workers.append(spawn()) or workers[-1])
     monkeypatch.setattr(remote, "send_message", send_and_kill)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed later\n".encode()))
-    assert (result.key, result.points, len(workers)) == ("", 0, 2)
+    assert (result.key, result.points, len(spawned)) == ("", 0, 2)
     assert "killed by the system" in result.trouble
 
 
@@ -504,21 +458,18 @@ def test_the_end_of_the_fork_server_is_no_students_fault(monkeypatch, without_ad
             judge.grade(Unit("ann", "rope", CRASHES))
 
 
-def test_a_busy_machine_costs_nobody_a_point(monkeypatch):
+def test_a_busy_machine_costs_nobody_a_point(judge):
     """A test that may take 3 s takes 2.5 s of a processor that three others want as well."""
-    processors = os.sched_getaffinity(0)
-    one = {min(processors)}
-    hogs = []
+    body = (
+        "import time; end = time.process_time() + 2.5\n"
+        "    while time.process_time() < end: pass\n    return args[0].new_tensor([-2.0, 1.0])"
+    )
+    source = with_body("rotate_half", body).encode()
+    case = replace(judge.cases["rope"]["rotate_half"][0], seconds=3)
+    processors, hogs = os.sched_getaffinity(0), []
     try:
-        os.sched_setaffinity(0, one)
-        body = (
-            "import time; end = time.process_time() + 2.5\n"
-            "    while time.process_time() < end: pass\n    return args[0].new_tensor([-2.0, 1.0])"
-        )
-        source = with_body("rotate_half", body).encode()
+        os.sched_setaffinity(0, {min(processors)})
         with Judge() as judge:
-            case = replace(judge.cases["rope"]["rotate_half"][0], seconds=3)
-            monkeypatch.setitem(judge.cases["rope"], "rotate_half", [case])
             spin = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
             hogs = [subprocess.Popen(spin, stdout=subprocess.PIPE) for _ in range(3)]
             for hog in hogs:
