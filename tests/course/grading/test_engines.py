@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import zipfile
 from dataclasses import replace
 from functools import partial
@@ -15,10 +14,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from classes import ONE_WRONG, SOLUTION, STUB, needs_sandbox
-from click.testing import CliRunner
+from classes import ONE_WRONG, SOLUTION, STUB, copy_course, needs_sandbox, with_course
+from commands import course
 
-from course import ROOT
+from course.core.files import write_atomically
 from course.core.syllabus import find_lesson
 from course.grading.engines import gradescope
 from course.grading.judge import cluster
@@ -58,28 +57,28 @@ def test_if_there_is_nothing_to_do_no_cluster_is_asked():
     assert list(grade_all([], GradingSettings(), 1, scheduler=NOBODY)) == []
 
 
+MORTAL = """
+import os, signal
+from course.grading.judge import cluster
+from course.grading.judge.judge import Judge
+class Mortal(Judge):
+    def grade(self, unit):
+        if unit.student == "the killer":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if unit.student == "the breaker":
+            raise RecursionError("too deep")
+        return super().grade(unit)
+cluster.Judge = Mortal
+"""
+
+
 @pytest.fixture(scope="module")
 def dask_cluster(tmp_path_factory):
     """Two workers, each a process, which die of "the killer" and fail with "the breaker"."""
     from distributed import LocalCluster
 
     killer = tmp_path_factory.mktemp("preload") / "killer.py"
-    killer.write_text(
-        textwrap.dedent("""
-            import os, signal
-            from course.grading.judge import cluster
-            from course.grading.judge.judge import Judge
-            class Mortal(Judge):
-                def grade(self, unit):
-                    if unit.student == "the killer":
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    if unit.student == "the breaker":
-                        raise RecursionError("too deep")
-                    return super().grade(unit)
-            cluster.Judge = Mortal
-        """),
-        encoding="utf-8",
-    )
+    write_atomically(killer, MORTAL)
     with (
         pytest.MonkeyPatch.context() as patch,
         LocalCluster(
@@ -174,10 +173,8 @@ def test_the_zip_is_the_same_each_time_and_holds_what_gradescope_runs():
 def container(tmp_path_factory) -> Path:
     """A folder like Gradescope's /autograder, but for the installed packages, which are ours."""
     folder = tmp_path_factory.mktemp("autograder")
-    options = ["--lesson", "learned", "--out", str(folder / "autograder.zip")]
-    result = CliRunner().invoke(gradescope.gradescope, options)
-    assert result.exit_code == 0, result.output
-    assert "15 points" in result.output
+    said = course("gradescope", "--lesson", "learned", "--out", str(folder / "autograder.zip"))
+    assert "15 points" in said
     with zipfile.ZipFile(folder / "autograder.zip") as opened:
         opened.extractall(folder / "source")
     (folder / "results").mkdir()
@@ -189,8 +186,7 @@ def run_autograder(container: Path, files: dict[str, str]) -> tuple[dict | None,
     submission, results = container / "submission", container / "results" / "results.json"
     shutil.rmtree(submission, ignore_errors=True)
     for name, text in {**files, "notes.txt": "see exercises"}.items():
-        (submission / name).parent.mkdir(parents=True, exist_ok=True)
-        (submission / name).write_text(text.replace("{results}", str(results)), encoding="utf-8")
+        write_atomically(submission / name, text.replace("{results}", str(results)))
     done = subprocess.run(
         ["bash", str(container / "source" / "run_autograder")],
         env={**os.environ, "AUTOGRADER": str(container), "COURSE_PYTHON": sys.executable},
@@ -215,22 +211,14 @@ def scalar_embedding(*args, **kwargs):
     os.kill(os.getppid(), 9)
 """
 
+CLONE = {"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION}
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize(
-    ("files", "score"),
-    [
-        (
-            {"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py": SOLUTION},
-            BUT_ONE,
-        ),
-        ({"learned.py": HOSTILE}, 0),
-        ({}, 0),
-    ],
-    ids=["one wrong, in a clone", "hostile", "empty"],
+    ("files", "score"), [(CLONE, BUT_ONE), ({"learned.py": HOSTILE}, 0), ({}, 0)]
 )
 def test_gradescope_gets_its_results(container, files, score):
     results, _ = run_autograder(container, files)
@@ -274,25 +262,18 @@ def test_the_workflow_reports_the_points_of_a_repository(tmp_path):
     assert setup["uses"].startswith("actions/setup-python@")
     assert tuple(map(int, setup["with"]["python-version"].split("."))) >= (3, 11)
 
-    repository = tmp_path / "repository"
-    for name in ("course", "exercises", "solutions", "tests"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, repository / name, ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", repository)
+    repository = copy_course(tmp_path / "repository")
     for lesson, text in {"learned": ONE_WRONG, "lookup": "def ("}.items():
-        (repository / "exercises" / f"{lesson}.py").write_text(text, encoding="utf-8")
-    command = tmp_path / "bin" / "course"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m course "$@"\n', encoding="utf-8")
+        write_atomically(repository / "exercises" / f"{lesson}.py", text)
+    command, summary = tmp_path / "bin" / "course", tmp_path / "summary.md"
+    write_atomically(command, f'#!/bin/sh\nexec "{sys.executable}" -m course "$@"\n')
     command.chmod(0o755)
-    summary = tmp_path / "summary.md"
-    environment = {
-        **os.environ,
-        "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(repository),
-        "GITHUB_STEP_SUMMARY": str(summary),
-        "LESSONS": "learned lookup",
-    }
+    environment = with_course(
+        repository,
+        PATH=f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        GITHUB_STEP_SUMMARY=str(summary),
+        LESSONS="learned lookup",
+    )
     run = partial(subprocess.run, env=environment, cwd=repository, check=True, capture_output=True)
     done = [run(["bash", "-e", "-c", step["run"]], text=True) for step in commands]
     printed = "".join(one.stdout for one in done)

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 from classes import SOLUTION, STUB, copy_course, grader, needs_sandbox, with_course, write_class
-from click.testing import CliRunner
 
 from course import ROOT
-from course.cli.grade import grade
 from course.core.stubs import stub_of
 from course.core.syllabus import Status, find_lesson, lessons
 from course.grading.judge import grade as grading
@@ -69,17 +67,19 @@ def test_what_is_not_fit_is_a_sentence(which, outcome, of_one, sentence):
 def mend(course: Path, *changes: tuple[str, str]) -> None:
     """Change the tests of a lesson in a copy of the course, each time in one place."""
     path = course / "tests" / "test_learned.py"
-    text = path.read_text(encoding="utf-8")
     for old, new in changes:
+        text = path.read_text(encoding="utf-8")
         assert old in text
-        text = text.replace(old, new, 1)
-    path.write_text(text, encoding="utf-8")
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def graded_by(course: Path, submissions: Path, out: Path, *options: str):
-    """Run the command of a copy of the course."""
+def graded_by(course: Path, submissions: Path, out: Path, *options: str, status: int = 0) -> str:
+    """What the command of a copy of the course says."""
     command = grader(submissions, out, "--lesson", "learned", "--jobs", "1", *options)
-    return subprocess.run(command, env=with_course(course), capture_output=True, text=True)
+    done = subprocess.run(command, env=with_course(course), capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    assert (done.returncode, "Traceback" in said) == (status, False), said
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -93,38 +93,20 @@ def submissions(tmp_path_factory) -> Path:
 @needs_sandbox
 def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
     """One wants another number, one calls what is not there, and those of an exercise are lost."""
-    course = copy_course(tmp_path / "course")
+    course, out = copy_course(tmp_path / "course"), tmp_path / "out"
     mend(
         course,
         ("[31.0, 42.0]", "[31.0, 43.0]"),
         ("lesson.count_parameters(", "lesson.count_params("),
         ('@exercise("tied_logits")', '@exercise("count_parameters")'),
     )
-
-    def refused() -> str:
-        done = graded_by(course, submissions, tmp_path / "out")
-        said = done.stdout + done.stderr
-        assert done.returncode == 1, said
-        assert "Traceback" not in said and "--unsandboxed" not in said
-        assert not (tmp_path / "out" / "grades.csv").exists()
-        return said
-
-    said = refused()
+    said = graded_by(course, submissions, out, status=1)
     for found in ("GPTEmbedding (test_t", "count_parameters (test_m", "tied_logits (which"):
         assert "nothing was graded" in said and found in said
     mend(course, ("import torch\n", "import torch\ndef (\n"))
-    said = refused()
-    assert "SyntaxError: invalid syntax, " in said
-    assert "test_learned.py" in said
-
-
-@pytest.fixture(scope="module")
-def graded_once(submissions, tmp_path_factory) -> Path:
-    """The results of that class."""
-    out = tmp_path_factory.mktemp("graded") / "first"
-    arguments = [str(submissions), "--lesson", "learned", "--out", str(out), "--jobs", "1"]
-    assert CliRunner().invoke(grade, arguments).exit_code == 0
-    return out
+    said = graded_by(course, submissions, out, status=1)
+    assert "SyntaxError: invalid syntax, " in said and "test_learned.py" in said
+    assert "--unsandboxed" not in said and not (out / "grades.csv").exists()
 
 
 def test_an_unfit_grader_stops_at_once(monkeypatch):
@@ -241,50 +223,52 @@ def test_a_result_is_outdated_by_what_decides_about_it_alone(course_copy, edited
 def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
     unit = Unit("ann", "learned", b"")
     fine, bad = (result_of(unit, PASSED, tied_logits=one) for one in (PASSED, WRONG))
-    compare = partial(changes, lessons=["learned"])
-    assert compare([fine], [fine]) == []
-    (lost,) = compare([fine], [bad])
-    worth = find_lesson("learned").exercise("tied_logits").points
-    assert (lost.exercise, lost.before, lost.after) == ("tied_logits", worth, 0)
-    assert "test_tied_logits" in lost.why
-    (gained,) = compare([bad], [fine])
-    assert "test_tied_logits" in gained.why
-    (other,) = compare([bad], [replace(fine, module="other")])
-    assert "test_tied_logits" not in other.why
     none = not_graded(unit, "The disk is gone.\nReally.")
-    assert all(one.why.endswith(": The disk is gone.") for one in compare([fine], [none]))
-    reasons = {"a test refuses it": lost, "a test passes it": gained, "another module": other}
-    reasons["not graded"], *_ = compare([fine], [none])
-    reasons["no result"], *_ = compare([], [fine])
     missing = replace(bad, trouble="learned.py was not handed in.", module="none")
-    reasons["not handed in now"], *_ = compare([fine], [missing])
-    reasons["not handed in before"], *_ = compare([missing], [fine])
-    worth_more = [replace(one, worth=one.worth + 1) for one in fine.exercises]
-    reasons["other points"], *_ = compare([fine], [replace(fine, exercises=tuple(worth_more))])
-    before = replace(bad, exercises=tuple(o for o in bad.exercises if o.name != "tied_logits"))
-    (reasons["a new exercise"],) = compare([before], [bad])
-    reasons["gone"], *_ = gone = compare([fine], [])
-    assert [(one.before, one.after) for one in gone] == [(one.worth, "") for one in fine.exercises]
-    assert changes([fine], [], lessons=["rope"]) == compare([missing], []) == []
+    worth_more = tuple(replace(one, worth=one.worth + 1) for one in fine.exercises)
+    without = tuple(one for one in bad.exercises if one.name != "tied_logits")
+    compare = partial(changes, lessons=["learned"])
+    found = {
+        "a test refuses it": compare([fine], [bad]),
+        "a test passes it": compare([bad], [fine]),
+        "another module": compare([bad], [replace(fine, module="other")]),
+        "not graded": compare([fine], [none]),
+        "no result": compare([], [fine]),
+        "not handed in now": compare([fine], [missing]),
+        "not handed in before": compare([missing], [fine]),
+        "other points": compare([fine], [replace(fine, exercises=worth_more)]),
+        "a new exercise": compare([replace(bad, exercises=without)], [bad]),
+        "gone": compare([fine], []),
+    }
+    golden("why points changed", {title: changed[0].why for title, changed in found.items()})
+    worth = find_lesson("learned").exercise("tied_logits").points
+    (lost,), (gained,) = found["a test refuses it"], found["a test passes it"]
+    assert (lost.exercise, lost.before, lost.after, gained.gain) == ("tied_logits", worth, 0, worth)
+    assert {one.why for one in found["not graded"]} == {found["not graded"][0].why}
+    assert [(one.before, one.after, one.gain) for one in found["gone"]] == [
+        (one.worth, "", None) for one in fine.exercises
+    ]
+    assert compare([fine], [fine]) == compare([missing], []) == []
+    assert changes([fine], [], lessons=["rope"]) == []
     assert "tied_logits" not in [one.exercise for one in compare([], [bad])]  # 0 points, as before
-    golden("why points changed", {title: one.why for title, one in reasons.items()})
     assert changes_csv([lost]).startswith("student,lesson,exercise,before,after,why\nann,learned,")
 
 
 @pytest.mark.slow
 @needs_sandbox
-def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions, graded_once):
+def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
     """A test was mended, and bob handed in another module."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    graded_by(ROOT, submissions, first)
     mended = copy_course(tmp_path / "mended")
     mend(mended, ("import torch\n", "import torch  # mended\n"))
-    first = Path(shutil.copytree(graded_once, tmp_path / "first"))
     later = Path(shutil.copytree(submissions, tmp_path / "class"))
     (later / "bob" / "learned.py").write_bytes(REFERENCE)
-    second = graded_by(mended, later, tmp_path / "second", "--compare", str(first))
-    assert second.returncode == 0, second.stderr
+    said = graded_by(mended, later, second, "--compare", str(first))
     lesson = find_lesson("learned")
-    assert f"changed points: {len(lesson.exercises)} exercises, 1 student" in second.stdout
-    seeds = {(tmp_path / name / "seed.txt").read_text("utf-8") for name in ("first", "second")}
-    assert len(seeds) == 1
-    table = (tmp_path / "second" / "changes.csv").read_text("utf-8-sig").splitlines()
-    assert len(table) == 1 + len(lesson.exercises)
+    n_exercises = len(lesson.exercises)
+    assert f"changed points: {n_exercises} exercises, 1 student" in said
+    assert f"bob: {n_exercises} exercises of learned 0 -> {lesson.points}. " in said
+    assert (first / "seed.txt").read_bytes() == (second / "seed.txt").read_bytes()
+    table = (second / "changes.csv").read_text("utf-8-sig").splitlines()
+    assert len(table) == 1 + n_exercises
