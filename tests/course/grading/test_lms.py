@@ -230,64 +230,50 @@ def test_students_are_found_by_number_else_by_a_name(student, is_found):
     assert (own.student in notes) != is_found
 
 
-def test_a_name_that_two_have_finds_nobody():
-    text = 'Student,ID,A\nPoints Possible,,10\n"Wu, An",1,\n"Wu, An",2,\n'
-    _, notes = fill_in("canvas", text.encode(), [result("wuan")], [submission("wuan")], ["rope=A"])
-    assert "unclear: wuan" in notes
-    text = "First name,Last name,A\nAn,Wu,\n"
-    own = [submission("An Wu~7", moodle="7"), submission("An Wu~8", moodle="8")]
-    filled, notes = fill_in("moodle", text.encode(), [result("An Wu~7")], own, ["rope=A"])
-    assert filled == text.encode() and {"unclear: An Wu~7", "unclear: An Wu~8"} <= set(notes)
-    filled, _ = fill_in("moodle", text.encode(), [result("An Wu~7")], own[:1], ["rope=A"])
-    assert filled != text.encode()
+WU = "First name,Last name,A\nAn,Wu,\n"
+TWO_OF_ROPE = "Student,ID,A,B\nPoints Possible,,10,10\nDoe,1,EX,\nRoe,2,,EX\n"
+POINTS = "Student,ID,A\nPoints Possible,,{}\njane,1,\n"
+ROWS = {  # an export, who handed in with which number, and the columns
+    "a name that two have finds nobody": (
+        'Student,ID,A\nPoints Possible,,10\n"Wu, An",1,\n"Wu, An",2,\n',
+        {"wuan": ""},
+    ),
+    "two of one name have one row": (WU, {"An Wu~7": "7", "An Wu~8": "8"}),
+    "one of that name": (WU, {"An Wu~7": "7"}),
+    "two of one row do not keep the class from its points": (
+        'Student,ID,A\nPoints Possible,,10\n"Jane, B",1,\nRoe,2,\nDoe,3,4\n',
+        {"B Jane": "", "janeb": "", "Roe": "", "doe~3": "3", "evil": "3"},
+    ),
+    "a name that is the number of another finds nobody": (
+        "Student,ID,SIS User ID,A\nPoints Possible,,,10\nDoe,1,2,\nRoe,2,3,\n",
+        {"2": "", "3": ""},
+    ),
+    "what is locked is told for each lesson": (
+        TWO_OF_ROPE,
+        {"Doe": "", "Roe": ""},
+        *("rope=A", "lookup=B"),
+    ),
+    "1,500.00": (POINTS.format('"1,500.00"'), {"jane": "1"}),
+    "1.500,00": (POINTS.format('"1.500,00"'), {"jane": "1"}),
+    "12.50000": (POINTS.format("12.50000"), {"jane": "1"}),
+    "what Canvas would ignore is said": (
+        "Student,ID,Final essay\nPoints Possible,,10\njane,1,\nbob,2\n",
+        {"jane": "1", "bob": "2"},
+        "rope=Final essay",
+    ),
+}
 
 
-def test_two_of_one_row_do_not_keep_the_class_from_its_points():
-    text = 'Student,ID,A\nPoints Possible,,10\n"Jane, B",1,\nRoe,2,\nDoe,3,4\n'
-    names = {"B Jane": "", "janeb": "", "Roe": "", "doe~3": "3", "evil": "3"}
-    results, own = [result(one) for one in names], [submission(*one) for one in names.items()]
-    filled, notes = fill_in("canvas", text.encode(), results, own, ["rope=A"])
-    assert filled.decode() == text.replace("Roe,2,", "Roe,2,10")
-    assert notes[-4:] == [f"unclear: {one}" for one in names if one != "Roe"]
-
-
-def test_a_name_that_is_the_number_of_another_finds_nobody():
-    text = "Student,ID,SIS User ID,A\nPoints Possible,,,10\nDoe,1,2,\nRoe,2,3,\n"
-    own = [submission("2"), submission("3")]
-    filled, notes = fill_in("canvas", text.encode(), [result("2"), result("3")], own, ["rope=A"])
-    assert filled.decode() == text.replace("3,\n", "3,10\n") and "unclear: 2" in notes
-
-
-def test_what_is_locked_is_told_for_each_lesson():
-    text = "Student,ID,A,B\nPoints Possible,,10,10\nDoe,1,EX,\nRoe,2,,EX\n"
-    results = [result(one, stem=stem) for one in ("Doe", "Roe") for stem in ("rope", "lookup")]
-    own = [submission("Doe"), submission("Roe")]
-    _, notes = fill_in("canvas", text.encode(), results, own, ["rope=A", "lookup=B"])
-    assert "export.csv: rope: locked or excused, so not changed: Doe." in notes
-    assert "export.csv: lookup: locked or excused, so not changed: Roe." in notes
-
-
-@pytest.mark.parametrize(
-    ("maximum", "points"), [("1,500.00", "1500"), ("1.500,00", "1500"), ("12.50000", "12.5")]
-)
-def test_numbers_are_read_as_they_are_written(maximum, points):
-    text = f'Student,ID,A\nPoints Possible,,"{maximum}"\njane,1,\n'
-    filled, _ = fill_in("canvas", text.encode(), [result("jane")], [submission("jane", "1")], [A])
-    assert filled.decode() == f"{text[:-1]}{points}\n"
-
-
-def test_what_canvas_would_ignore_is_said():
-    text = "Student,ID,Final essay\nPoints Possible,,10\njane,1,\nbob,2\n"
-    results, both = (
-        [result("jane"), result("bob")],
-        [submission("jane", "1"), submission("bob", "2")],
-    )
-    _, notes = fill_in("canvas", text.encode(), results, both, ["rope=Final essay"])
-    assert "ignore the column" in notes[-1]
-    assert (
-        "export.csv: rope: the row is too short to have this column, so not filled in: bob."
-        in notes
-    )
+@pytest.mark.parametrize("title", ROWS)
+def test_students_get_their_own_rows(title, golden):
+    text, handed_in, *columns = ROWS[title]
+    lms = "canvas" if text.startswith("Student") else "moodle"
+    own = [submission(name, **{lms: number}) for name, number in handed_in.items()]
+    columns = columns or ["rope=A"]
+    stems = [one.partition("=")[0] for one in columns]
+    results = [result(name, stem=stem) for name in handed_in for stem in stems]
+    filled, notes = fill_in(lms, text.encode(), results, own, columns)
+    golden("rows of an export", {title: "\n".join([filled.decode(), *notes])})
 
 
 def test_a_cell_of_an_endless_text_takes_no_time():
