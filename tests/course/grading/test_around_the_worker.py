@@ -17,8 +17,8 @@ from classes import (
     PATIENCE,
     SOLUTION,
     grader,
-    needs_sandbox,
     session,
+    slow_in_sandbox,
     wait_until,
     with_course,
     write_class,
@@ -122,16 +122,14 @@ def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]
     return [",".join(row) for row in cells if row[0] in students]
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_a_class_is_graded_as_ever(tmp_path):
     ended(started(tmp_path, **HARMLESS))
     assert points_in(tmp_path) == POINTS
     assert list(tmp_path.rglob("trace")) == []
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_a_module_that_takes_more_memory_than_the_machine_can_promise_earns_0(tmp_path):
     """It gets an error in its process, instead of being killed and left out of the totals."""
     hog = f"{STUB}\n\nx = bytearray(1_500_000_000)\n".encode()
@@ -165,8 +163,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 @pytest.mark.parametrize("sentence", REFUSED)
 def test_a_machine_that_cannot_grade_says_why(tmp_path, sentence):
     assert sentence in ended(started(tmp_path, **REFUSED[sentence]), status=1)
@@ -174,8 +171,7 @@ def test_a_machine_that_cannot_grade_says_why(tmp_path, sentence):
     assert [path for path in out if path.suffix in (".json", ".csv")] == []
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_a_grader_that_is_stopped_meanwhile_goes_on(tmp_path):
     """As by Ctrl+Z, and `fg`.
 
@@ -244,8 +240,7 @@ def judge():
         yield judge
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 @pytest.mark.parametrize("code", ZEROS.values(), ids=ZEROS)
 def test_a_module_that_would_rather_not_be_graded_earns_0(judge, code):
     """Otherwise it would be left out of the totals, or the LMS would keep last week's points."""

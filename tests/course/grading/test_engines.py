@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from classes import ONE_WRONG, SOLUTION, STUB, copy_course, needs_sandbox, with_course
+from classes import ONE_WRONG, SOLUTION, STUB, copy_course, slow_in_sandbox, with_course
 from commands import course
 
 from course.core.files import write_atomically
@@ -107,8 +107,7 @@ def graded_here(units):
         return {unit.student: replace(judge.grade(unit), seconds=0) for unit in units}
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_a_cluster_finds_what_this_machine_finds_even_if_a_worker_dies(
     dask_cluster, units, graded_here
 ):
@@ -124,8 +123,7 @@ def test_a_cluster_finds_what_this_machine_finds_even_if_a_worker_dies(
     assert [was_there for _, was_there in again] == [True] * len(units)
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_what_kills_every_worker_is_not_graded_and_the_others_are(
     dask_cluster, units, graded_here, monkeypatch
 ):
@@ -143,8 +141,7 @@ def test_what_kills_every_worker_is_not_graded_and_the_others_are(
         assert replace(results[unit.student], seconds=0) == graded_here[unit.student]
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_workers_with_another_course_are_refused(dask_cluster, units, monkeypatch):
     monkeypatch.setattr(cluster, "key_of", lambda unit, seed: "that of another version")
     with pytest.raises(GradingError, match=r"the worker .* different version"):
@@ -215,8 +212,7 @@ CLONE = {"what-and-where/exercises/learned.py": ONE_WRONG, "solutions/learned.py
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 @pytest.mark.parametrize(
     ("files", "score"), [(CLONE, BUT_ONE), ({"learned.py": HOSTILE}, 0), ({}, 0)]
 )

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from classes import SOLUTION, STUB, copy_course, grader, needs_sandbox, with_course, write_class
+from classes import SOLUTION, STUB, copy_course, grader, slow_in_sandbox, with_course, write_class
 
 from course import ROOT
 from course.core.stubs import stub_of
@@ -89,8 +89,7 @@ def submissions(tmp_path_factory) -> Path:
     return write_class(tmp_path_factory.mktemp("class") / "submissions", handed_in)
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_with_a_wrong_test_nobody_is_graded(tmp_path, submissions):
     """One wants another number, one calls what is not there, and those of an exercise are lost."""
     course, out = copy_course(tmp_path / "course"), tmp_path / "out"
@@ -254,8 +253,7 @@ def test_who_gains_and_who_loses_is_said_with_the_reason(golden):
     assert changes_csv([lost]).startswith("student,lesson,exercise,before,after,why\nann,learned,")
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_a_mended_test_shows_whom_it_helps(tmp_path, submissions):
     """A test was mended, and bob handed in another module."""
     first, second = tmp_path / "first", tmp_path / "second"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from classes import needs_sandbox
+from classes import needs_sandbox, slow_in_sandbox
 from hostile import ATTACKS, MARK, SOLUTION
 
 from course import ROOT
@@ -193,8 +193,7 @@ def of_stub(judge, stem: str, code: str):
     return result
 
 
-@needs_sandbox
-@pytest.mark.slow
+@slow_in_sandbox
 def test_what_small_answers_unfold_to_is_not_multiplied(judge):
     unfolds = "def apply_rope(x, cos, sin):\n    return torch.zeros(1).expand(30_000, 1)\n"
     result = of_stub(judge, "rope", unfolds)
@@ -209,8 +208,7 @@ def nearest_by_cosine(query, vectors, top_k=5):
 """
 
 
-@needs_sandbox
-@pytest.mark.slow
+@slow_in_sandbox
 def test_what_no_memory_holds_as_lists_is_wrong_rather_than_not_graded(judge):
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes() + 300 * 10**6, hard))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from classes import STUB, needs_sandbox, write_class
+from classes import STUB, slow_in_sandbox, write_class
 from click.testing import CliRunner
 
 from course.cli.grade import grade
@@ -342,8 +342,7 @@ def test_what_is_no_table_is_refused(data):
         Table("export.csv", data)
 
 
-@pytest.mark.slow
-@needs_sandbox
+@slow_in_sandbox
 def test_the_export_comes_back_beside_the_reports(tmp_path, monkeypatch):
     from classes import ONE_WRONG, SOLUTION
 

@@ -16,7 +16,7 @@ from subprocess import DEVNULL
 
 import nbformat
 import pytest
-from classes import zipped
+from classes import slow_in_sandbox, zipped
 from click.testing import CliRunner
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
@@ -53,7 +53,6 @@ from course.grading.nbgrader.submissions import (
     submitted_students,
     submitted_time,
 )
-from course.grading.sandbox.sandbox import missing
 from course.publishing.building import notebooks
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -80,8 +79,6 @@ exercises("rope").rotate_half
 # ### END SOLUTION
 """
 """A lesson's notebook, as the rooms hold them."""
-
-sandboxed = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
 
 # --- a class --------------------------------------------------------------------------------
@@ -255,8 +252,7 @@ NOTHING = dict.fromkeys(POINTS, 0)
 NOT_ANSWERED, TO_BE_READ = 0, None
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_scores_are_the_judges_whatever_the_notebook_says(graded):
     expected = {
         **dict.fromkeys(["ann", "emil", "fay"], POINTS | {"why-relative": TO_BE_READ}),
@@ -270,8 +266,7 @@ def test_scores_are_the_judges_whatever_the_notebook_says(graded):
     assert totals == {name: sum(filter(None, own.values())) for name, own in expected.items()}
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_what_is_odd_is_a_sentence(graded, golden):
     said = (graded / "said.txt").read_text(encoding="utf-8")
     assert "Traceback" not in said and "SAWarning" not in said
@@ -281,8 +276,7 @@ def test_what_is_odd_is_a_sentence(graded, golden):
     assert "look for the answer" in html.unescape(cells[0].source)
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_graders_see_the_released_notebook_with_answers_as_typed_and_the_module(graded):
     names = [cell.metadata.get("nbgrader") for cell in released(graded).cells]
     for student in scores(graded):
@@ -302,8 +296,7 @@ def test_graders_see_the_released_notebook_with_answers_as_typed_and_the_module(
     assert (graded / "autograded/bob/5_rope/timestamp.txt").exists()
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(graded):
     nbgrader(graded, "generate_feedback", "5_rope")
     pages = {
@@ -329,8 +322,7 @@ def test_feedback_has_the_judges_messages_and_nothing_that_runs_or_is_secret(gra
     assert files <= {"5_rope.html", "timestamp.txt"}
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
     folder = tmp_path / "class"
     shutil.copytree(graded, folder, ignore=shutil.ignore_patterns("timestamp.txt", *LEFT_OUT))
@@ -358,8 +350,7 @@ def test_scores_by_hand_stay_and_a_second_run_changes_nothing(graded, tmp_path):
         assert book.find_submission("5_rope", "ann").score == ROPE.points + 1.5
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_who_is_killed_runs_the_command_again(folder):
     for number in range(6):
         hand_in(folder, f"student{number}", SOLUTION, released(folder))
@@ -734,8 +725,7 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch):
         grader_of("5_rope", tmp_path).start()
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_what_cannot_be_graded_so_is_a_sentence(folder):
     def is_refused(sentence: str) -> None:
         with pytest.raises(NbGraderException, match=sentence):
@@ -753,8 +743,7 @@ def test_what_cannot_be_graded_so_is_a_sentence(folder):
     is_refused("run `nbgrader generate_assignment 5_")
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeypatch, caplog):
     module = hand_in(folder, "ann", SOLUTION, None) / "rope.py"
     hand_in(folder, "bob", SOLUTION, None)
@@ -772,8 +761,7 @@ def test_what_this_machine_cannot_read_is_not_graded_and_no_zero(folder, monkeyp
     assert scores(folder) == {"bob": {**POINTS, "why-relative": TO_BE_READ}}
 
 
-@sandboxed
-@pytest.mark.slow
+@slow_in_sandbox
 def test_another_name_of_a_file_costs_its_owner_no_points(folder, caplog):
     caplog.set_level("INFO")
     module = hand_in(folder, "ann", SOLUTION, None) / "rope.py"

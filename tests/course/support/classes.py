@@ -20,6 +20,12 @@ from course.grading.submissions import Submission, open_class
 
 needs_sandbox = pytest.mark.skipif(bool(missing()), reason=" ".join(missing()))
 
+
+def slow_in_sandbox(test: Callable) -> Callable:
+    """Mark a test of a whole grader: it takes seconds, and needs a sandbox."""
+    return needs_sandbox(pytest.mark.slow(test))
+
+
 SOLUTION = find_lesson("learned").module("solutions").read_text(encoding="utf-8")
 STUB = stub_from(SOLUTION, "learned")
 ONE_WRONG = SOLUTION.replace("[t + p for t, p", "[t - p for t, p")

@@ -220,27 +220,11 @@ def lookup(weight, ids):
     os.close(connection)
     while True: pass
 
-== sends an answer byte by byte, to be waited for at each => did not come to an end
-import time
-def lookup(weight, ids):
-    for byte in (10**6).to_bytes(4) + bytes(10**6):
-        os.write(connection, bytes([byte]))
-        time.sleep(0.01)
-
 == announces a large answer and never stops to send it => did not come to an end|processor time
 def lookup(weight, ids):
     os.write(connection, (2**20).to_bytes(4) + (2**26).to_bytes(4))
     while True:
         os.write(connection, b' ')
-
-== fills the memory of the judge with every answer => a list of 30 came back
-def lookup(weight, ids):
-    large = dumps(['result', ([torch.zeros(2**18, dtype=torch.float64)] * 30, {})])
-    while True:
-        at = 0
-        while at < len(large):
-            at += os.write(connection, large[at:])
-        os.read(connection, 10**6)
 """
 table(lambda name, code, tells: attack(name, f"{CONNECTION}\n{code}", tells), CONNECTED)
 
@@ -353,12 +337,6 @@ attack("sleeps at import", "import time; time.sleep(600)", "did not finish")
 in_call("computes for ever, deaf", f"{IGNORE_ALL}\nwhile True: pass", END)
 in_call("sleeps", "import time; time.sleep(600)", END)
 ENDLESS = r"""
-== catches whatever is thrown at it => {END}
-while True:
-    try:
-        while True: pass
-    except BaseException: pass
-
 == raises what never comes to its message => {END}
 class Slow(Exception):
     def __str__(self):
