@@ -175,66 +175,56 @@ def tarred(files: dict, *types: bytes, kind: str = "gz") -> bytes:
 
 # --- layouts --------------------------------------------------------------------------------
 
-CLASSES = {
-    "a folder per student": {"ann/rope.py": "a", "bob/rope.py": "b"},
-    "exercises in it": {"ann/exercises/rope.py": "a", "bob/exercises/rope.py": "b"},
-    "clones": {
-        "ann/course/exercises/rope.py": "a",
-        "ann/course/solutions/rope.py": "reference",
-        "ann/course/course/lessons/rope/styles.py": "mistakes",
-        "bob/mine/exercises/rope.py": "b",
-        "bob/mine/README.md": "",
-    },
-    "a zip per student": {
-        "ann.zip": zipped({"rope.py": "a"}),
-        "bob.ZIP": zipped({"exercises/rope.py": "b", "manifest.json": "{}", "notebooks/x": ""}),
-    },
-    "nbgrader's course": {
-        "submitted/ann/one/rope.py": "a",
-        "submitted/bob/one/rope.py": "b",
-        "source/one/rope.py": "reference",
-        "gradebook.db": "",
-    },
-    "nbgrader's submitted": {
-        "submitted/ann/one/rope.py": "a",
-        "submitted/bob/one/rope.py": "b",
-        "README.md": "",
-    },
-    "Canvas, files": {"ann_12345_6789_rope.py": "a", "bob_LATE_12346_6790_rope-1.py": "b"},
-    "Canvas, zips": {
-        "ann_12345_6789_rope.zip": zipped({"rope.py": "a"}),
-        "bob_LATE_12346_6790_submission.zip": zipped({"x/exercises/rope.py": "b"}),
-    },
-    "Canvas, files that others may be called": {
-        "ann_12345_6789_rope.py": "a",
-        "ann_12345_6790_99_assignsubmission_file_other.zip": zipped({}),
-        "ann_12345_6791_hw_2_3.zip": zipped({}),
-        "bob_12346_6792_rope.py": "b",
-        "bob_12346_6793_rope_2024_11.zip": zipped({}),
-    },
-    "Moodle, folders": {
-        "ann_123_assignsubmission_file_/rope.py": "a",
-        "bob_124_assignsubmission_file_/work.zip": zipped({"rope.py": "b"}),
-        "bob_124_assignsubmission_onlinetext_/onlinetext.html": "",
-    },
-    "Moodle, files": {
-        "ann_123_assignsubmission_file_rope.py": "a",
-        "bob_124_assignsubmission_file_work.zip": zipped({"rope.py": "b"}),
-        "ann_123_assignsubmission_file_777_777_other.zip": zipped({}),
-        "bob_124_assignsubmission_file_99_777_888_other.zip": zipped({}),
-    },
-    "what computers leave behind": {
-        "ann/rope.py": "a",
-        "ann/.git/rope.py": "old",
-        "ann/__pycache__/rope.py": "",
-        **{f"ann/env/lib/site-packages/{i}/rope.py": "x" for i in range(70)},
-        **{f"ann/.venv/{i}/rope.py": "x" for i in range(70)},
-        **{f"ann/node_modules/{i}/rope.py": "x" for i in range(70)},
-        "bob/rope.py": "b",
-        "__MACOSX/ann/._rope.py": "",
-        ".DS_Store": "",
-        "grades.csv": "",
-    },
+
+def classes_of(table: str) -> dict[str, dict[str, str | bytes]]:
+    """Classes by title, one in each line: `title: ann/rope.py=text | bob.zip::rope.py=text`.
+
+    What is behind `::` is in that zip; a file without a text has one that must not be seen.
+    """
+    found = {}
+    for line in re.split(r"\n(?! )", table.strip()):
+        title, _, files = line.partition(": ")
+        found[title] = in_class = {}
+        for file in re.split(r" \|\s+", files):
+            path, _, text = file.partition("=")
+            archive, is_inside, name = path.partition("::")
+            within = in_class.setdefault(archive, {}) if is_inside else in_class
+            within[name or path] = text or "evil"
+        for name, content in in_class.items():
+            in_class[name] = zipped(content) if isinstance(content, dict) else content
+    return found
+
+
+CLASSES = classes_of("""
+a folder per student: ann/rope.py=a | bob/rope.py=b
+exercises in it: ann/exercises/rope.py=a | bob/exercises/rope.py=b
+clones: ann/course/exercises/rope.py=a | ann/course/solutions/rope.py |
+  ann/course/course/lessons/rope/styles.py | bob/mine/exercises/rope.py=b | bob/mine/README.md
+a zip per student: ann.zip::rope.py=a | bob.ZIP::exercises/rope.py=b | bob.ZIP::manifest.json={} |
+  bob.ZIP::notebooks/x
+nbgrader's course: submitted/ann/one/rope.py=a | submitted/bob/one/rope.py=b |
+  source/one/rope.py | gradebook.db
+nbgrader's submitted: submitted/ann/one/rope.py=a | submitted/bob/one/rope.py=b | README.md
+Canvas, files: ann_12345_6789_rope.py=a | bob_LATE_12346_6790_rope-1.py=b
+Canvas, zips: ann_12345_6789_rope.zip::rope.py=a |
+  bob_LATE_12346_6790_submission.zip::x/exercises/rope.py=b
+Canvas, files that others may be called: ann_12345_6789_rope.py=a |
+  ann_12345_6790_99_assignsubmission_file_other.zip::x | ann_12345_6791_hw_2_3.zip::x |
+  bob_12346_6792_rope.py=b | bob_12346_6793_rope_2024_11.zip::x
+Moodle, folders: ann_123_assignsubmission_file_/rope.py=a |
+  bob_124_assignsubmission_file_/work.zip::rope.py=b |
+  bob_124_assignsubmission_onlinetext_/onlinetext.html
+Moodle, files: ann_123_assignsubmission_file_rope.py=a |
+  bob_124_assignsubmission_file_work.zip::rope.py=b |
+  ann_123_assignsubmission_file_777_777_other.zip::x |
+  bob_124_assignsubmission_file_99_777_888_other.zip::x
+""")
+CLASSES["what computers leave behind"] = {
+    **dict.fromkeys(("ann/.git/rope.py", "ann/__pycache__/rope.py", "__MACOSX/ann/._rope.py"), ""),
+    **{f"ann/env/lib/site-packages/{i}/rope.py": "x" for i in range(70)},
+    **{f"ann/.venv/{i}/rope.py": "x" for i in range(70)},
+    **{f"ann/node_modules/{i}/rope.py": "x" for i in range(70)},
+    **{"ann/rope.py": "a", "bob/rope.py": "b", ".DS_Store": "", "grades.csv": ""},
 }
 
 
@@ -381,34 +371,16 @@ def zip64() -> bytes:
 
 
 ODD = {
-    "two attempts on Brightspace": {
-        "4711-90 - Jane van-Doe - Nov 30, 2026 1107 AM/rope.py": "9",
-        "4711-90 - Jane van-Doe - Dec 1, 2026 1204 AM/rope.py": "10",
-        "4712-1 - Bob - 28 nov. 2026 13 05 - rope.py": "b",
-    },
-    "two assignments of nbgrader": {"ann/one/rope.py": "a", "ann/two/lookup.py": "b"},
-    "a student called solutions": {"solutions/rope.py": "a"},
-    "other capitals": {"ann/Rope.py": "a"},
     "larger files than are read": {
         "ann/rope.py": b"evil" + LARGEST,
         "ann/x.zip": zipped({"lookup.py": b"evil" + LARGEST}),
         "bob/rope.py": LARGEST,
-    },
-    "what cannot be graded": {
-        **dict.fromkeys(
-            ["ann_12345_6789_work.rar", "work.7z", "eve.zip", "fay/work.zip"], "no zip"
-        ),
-        **dict.fromkeys(["jane.py", "cid/notes.txt", "dan/a/b/notes.txt"], "no lesson"),
-        **dict.fromkeys(["gus/rope.pyc", "gus/test_rope.py"], "evil"),
     },
     "archives of another kind": {
         **dict.fromkeys(["ann.zip", "bob.rar"], "Rar!\x1a\x07\x01\0"),
         **dict.fromkeys(["cid/work.zip", "dan/work.7z"], b"7z\xbc\xaf\x27\x1c\0\4"),
         "eve/rope.py.gz": gzip.compress(b"evil"),
     },
-    "notebooks in place of modules": dict.fromkeys(
-        ["ann/5_rope.ipynb", "bob/rope.ipynb", "cid_123_4567_rope.ipynb"], "evil"
-    ),
     "work in files of other names": {  # in order, as a folder is read
         "ann/lookup.py": "a",
         **dict.fromkeys(["ann/5_rope.html", "ann/Rope.pdf", "ann/rope.docx"], "evil"),
@@ -425,27 +397,9 @@ ODD = {
         "bob/rope.py": "# coding: cp1252\n# Zoë".encode("cp1252"),
         "cid/rope.py": "# Zoë".encode("utf-8-sig"),
     },
-    "modules that only their own names give to somebody": dict.fromkeys(
-        ["Jane Doe - rope.py", "jane_rope.py", "jim-rope (1).ipynb"], "evil"
-    ),
-    "something else than lessons": dict.fromkeys(
-        ["ann/Essay.docx", "ann/b<i>.pdf", "ann/c", "ann/d", "ann/e", "ann/.git/x"], "evil"
-    ),
     "zips as `course submit` calls them": dict.fromkeys(
         ["submission.zip", "submission (2).zip", "ann/submission.zip"], ROPE
     ),
-    "whose name looks like another's": {  # who is called exactly so keeps it
-        f"{name}/rope.py": name[:5]
-        for name in ("ann", "ann_1_assignsubmission_file_", "ann_2_assignsubmission_file_")
-    },
-    "namesakes with a number each": {
-        "müllerjan_101_111_rope.py": "a",
-        "müllerjan_LATE_102_112_rope.py": "b",
-    },
-    "a number that is a name": {
-        "7/rope.py": "hers",
-        "7_7_assignsubmission_file_/exercises/rope.py": "another's",
-    },
     "names that lead out": {
         "ann.zip": zipped(
             {"exercises\\lookup.py": "a", "../bob/rope.py": "evil", "x/../../bob/rope.py": "evil"}
@@ -522,30 +476,6 @@ ODD = {
     "numbers of any length": {
         "ann.zip": zipped({f"{n}/rope.py": n[-3:] for n in ("1" * 3000, "2" * 2999, "0" * 4500)})
     },
-    "modules beside the students' folders are nobody's": {
-        **{"bob/rope.py": "b", "Rope.py": "evil", "lookup.py": "evil"},
-        **{"rope (1).py": "evil", "skipgram.py.txt": "evil"},
-    },
-    "modules beside what Canvas gives": {"ann_123_456_rope.py": "a", "rope (1).py": "evil"},
-    "Canvas has numbers of whom it names, and marks what is late": {
-        **{"ann_LATE_123_700_rope.py": "late", "ann_123_701_lookup.py": "in time"},
-        **{"bea_LATE_124_700_rope.py": "late", "bea_124_701_rope-1.py": "in time"},
-        "cid_LATE_125_700_x.zip": zipped({"rope.py": "late", "lookup.py": "late"}),
-        **{"dan_126_700_LATE_126_456_rope.py": "claims", "dan_126_701_rope.py": "in time"},
-        "eve_127_700_x.zip": zipped({"eve_LATE_127_700_x/rope.py": "in time"}),
-        "LATE_anon_x1_700_rope.py": "late",
-        "anon_1a2b5_700_rope.py": "in time",
-        "anon_LATE_12345_700_rope.py": "by a student called Anon",
-        "müllerjörg_130_700_rope.py": "",
-        unicodedata.normalize("NFD", "schülerjörg_131_700_rope.py"): "",
-        "अनुराधाशर्मा_132_700_rope.py": "",
-    },
-    "elsewhere nobody is late": {
-        "ann_LATE_1_assignsubmission_file_/rope.py": "in time",
-        "bob_LATE_123_700_x/rope.py": "in time",
-        **{"cid/x_LATE_123_700_rope.py": "", "cid/rope.py": "in time"},
-        "Dan D_124_assignsubmission_file_rope.py": "in time",
-    },
     "letters that are invisible or look like others": dict.fromkeys(
         [f"{name}/rope.py" for name in HONEST_NAMES + DECEPTIVE_NAMES], "x"
     ),
@@ -555,14 +485,6 @@ ODD = {
             ("A<b", "A>b", "Zo\xeb?", "Zoe\u0308*", "ann_b", "Ann<b", "ann>B", "<b>ivy")
         )
     },
-    "a name with a number in it, on Moodle": {
-        "Ann_1_assignsubmission_file_/rope.py": "hers",
-        "Ann_1_assignsubmission_file_2_assignsubmission_file_/rope.py": "another's",
-    },
-    "a screenshot's date and time": dict.fromkeys(
-        ["ann_55123_801_lookup.py", "ann_55123_802_Screenshot_20261128_120000_G.jpg"], "x"
-    ),
-    "a number has one name": {"bob_999_701_rope.py": "b", "eve_999_66123_902_rope.py": "e"},
     "code in any notebook that is no other lesson's": {
         f"{n}{kind}/{file}": content
         for n, name in enumerate(
@@ -581,14 +503,46 @@ ODD = {
             **{"exercises/rope.py": module, "notebooks/5_rope.ipynb": NOTEBOOKS[1]},
         }.items()
     },
-    "a class comes from one platform": dict.fromkeys(
-        [
-            "Bob_1_assignsubmission_file_rope.py",
-            "Bob_999_701_Eve_2_assignsubmission_file_rope.py",
-        ],
-        "x",
-    ),
 }
+ODD |= classes_of("""
+two attempts on Brightspace: 4711-90 - Jane van-Doe - Nov 30, 2026 1107 AM/rope.py=9 |
+  4711-90 - Jane van-Doe - Dec 1, 2026 1204 AM/rope.py=10 |
+  4712-1 - Bob - 28 nov. 2026 13 05 - rope.py=b
+two assignments of nbgrader: ann/one/rope.py=a | ann/two/lookup.py=b
+a student called solutions: solutions/rope.py=a
+other capitals: ann/Rope.py=a
+what cannot be graded: ann_12345_6789_work.rar | work.7z | eve.zip | fay/work.zip | jane.py |
+  cid/notes.txt | dan/a/b/notes.txt | gus/rope.pyc | gus/test_rope.py
+notebooks in place of modules: ann/5_rope.ipynb | bob/rope.ipynb | cid_123_4567_rope.ipynb
+modules that only their own names give to somebody: Jane Doe - rope.py | jane_rope.py |
+  jim-rope (1).ipynb
+something else than lessons: ann/Essay.docx | ann/b<i>.pdf | ann/c | ann/d | ann/e | ann/.git/x
+whose name looks like another's: ann/rope.py=who is called exactly so keeps it |
+  ann_1_assignsubmission_file_/rope.py=ann_1 | ann_2_assignsubmission_file_/rope.py=ann_2
+namesakes with a number each: müllerjan_101_111_rope.py=a | müllerjan_LATE_102_112_rope.py=b
+a number that is a name: 7/rope.py=hers | 7_7_assignsubmission_file_/exercises/rope.py=another's
+modules beside the students' folders are nobody's: bob/rope.py=b | Rope.py | lookup.py |
+  rope (1).py | skipgram.py.txt
+modules beside what Canvas gives: ann_123_456_rope.py=a | rope (1).py
+Canvas has numbers of whom it names, and marks what is late: ann_LATE_123_700_rope.py=late |
+  ann_123_701_lookup.py=in time | bea_LATE_124_700_rope.py=late | bea_124_701_rope-1.py=in time |
+  cid_LATE_125_700_x.zip::rope.py=late | cid_LATE_125_700_x.zip::lookup.py=late |
+  dan_126_700_LATE_126_456_rope.py=claims | dan_126_701_rope.py=in time |
+  eve_127_700_x.zip::eve_LATE_127_700_x/rope.py=in time | LATE_anon_x1_700_rope.py=late |
+  anon_1a2b5_700_rope.py=in time | anon_LATE_12345_700_rope.py=by a student called Anon |
+  müllerjörg_130_700_rope.py=x | schu\u0308lerjo\u0308rg_131_700_rope.py=x |
+  अनुराधाशर्मा_132_700_rope.py=x
+elsewhere nobody is late: ann_LATE_1_assignsubmission_file_/rope.py=in time |
+  bob_LATE_123_700_x/rope.py=in time | cid/x_LATE_123_700_rope.py=x | cid/rope.py=in time |
+  Dan D_124_assignsubmission_file_rope.py=in time
+a name with a number in it, on Moodle: Ann_1_assignsubmission_file_/rope.py=hers |
+  Ann_1_assignsubmission_file_2_assignsubmission_file_/rope.py=another's
+a screenshot's date and time: ann_55123_801_lookup.py=x |
+  ann_55123_802_Screenshot_20261128_120000_G.jpg
+a number has one name: bob_999_701_rope.py=b | eve_999_66123_902_rope.py=e
+a class comes from one platform: Bob_1_assignsubmission_file_rope.py=x |
+  Bob_999_701_Eve_2_assignsubmission_file_rope.py=x
+""")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
