@@ -201,14 +201,6 @@ def test_only_what_was_handed_in_and_graded_is_filled_in():
     assert filled == before
 
 
-def test_two_lessons_have_their_columns():
-    text = "Student,ID,A,B\nPoints Possible,,10,20\njane,1,,\n"
-    results = [result("jane", stem="lookup"), result("jane", 0.5)]
-    own = [submission("jane", "1")]
-    filled, _ = fill_in("canvas", text.encode(), results, own, ("lookup=A", "rope=B"))
-    assert filled.decode() == f"Student,ID,A,B\nPoints Possible,,10,20\njane,1,10,{HALF * 20:g}\n"
-
-
 @pytest.mark.parametrize(
     ("student", "is_found"),
     [
@@ -247,6 +239,11 @@ ROWS = {  # an export, who handed in with which number, and the columns
     "a name that is the number of another finds nobody": (
         "Student,ID,SIS User ID,A\nPoints Possible,,,10\nDoe,1,2,\nRoe,2,3,\n",
         {"2": "", "3": ""},
+    ),
+    "two lessons have their columns": (
+        "Student,ID,A,B\nPoints Possible,,10,20\njane,1,,\n",
+        {"jane": "1"},
+        *("lookup=A", "rope=B"),
     ),
     "what is locked is told for each lesson": (
         TWO_OF_ROPE,

@@ -18,7 +18,8 @@ import pytest
 from course.core.syllabus import Status, find_lesson, lessons
 from course.grading.grades import grades_of
 from course.grading.judge.unit import GradedResult
-from course.grading.names import OWNER_UNCLEAR, feedback_path, file_stem
+from course.grading.names import OWNER_UNCLEAR, file_stem
+from course.grading.published import Published
 from course.grading.reports import write_questions, write_reports
 from course.grading.reports.feedback import feedback_page
 from course.grading.reports.gradescope import gradescope_results
@@ -420,29 +421,6 @@ def test_an_example_has_no_word_that_a_student_wrote(got):
     assert overview(*own, of_others("cy", MESSAGE, "a mistake.")).says("got [4, -3]")
     alone = overview(*own)
     assert alone.says("1 a mistake.") and not alone.says("called")
-
-
-def test_points_are_an_independent_sum_on_every_page():
-    own = [
-        result(f"s{n}", stem, **{name: WRONG for name in names[: n % 3]})
-        for stem in ("lookup", "rope")
-        for names in [[one.name for one in find_lesson(stem).exercises]]
-        for n in range(6)
-    ]
-    of_class = grades(*own)
-    page = overview_page(of_class)
-    html = re.findall(
-        r'<tr><th scope="row"><a href="([^"]+)">s\d</a></th><td class="s">([^<]*)', page
-    )
-    wanted = {f"s{n}": 0 for n in range(6)}
-    for one in own:
-        wanted[one.student] += sum(each.worth for each in one.exercises if each.status == PASSED)
-    assert {path: int(points) for path, points in html} == {
-        feedback_path(name): points for name, points in wanted.items()
-    }
-    for student in of_class.students:
-        points = wanted[student.student]
-        assert Page(feedback_page(student)).says(f"{points} of {BOTH} points")
 
 
 def test_an_example_whose_values_look_the_same_is_left_out():
