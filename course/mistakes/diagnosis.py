@@ -308,7 +308,7 @@ def diagnose(
     passed = sorted(
         (one for one in findings if one.status == Status.PASSED), key=lambda one: one.seconds
     )
-    if not wrong or any(map(_is_unfinished, wrong)):
+    if any(map(_is_unfinished, wrong)) or not any(map(_shows_something, wrong)):
         return None
     must_pass = [one.case for one in passed]
     sample = _sample(wrong)
@@ -527,6 +527,11 @@ def _is_unfinished(seen: Finding) -> bool:
     """Return whether a test met `raise NotImplementedError`, the sign of what is still to come."""
     error = seen.failure
     return isinstance(error, StudentError) and error.kinds[0] == NotImplementedError.__name__
+
+
+def _shows_something(seen: Finding) -> bool:
+    """Return whether anything came back: nothing does from a function that is not there."""
+    return bool(seen.trace or seen.mismatches or _compared_text(seen))
 
 
 def _is_telling(seen: Finding) -> bool:

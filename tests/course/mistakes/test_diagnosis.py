@@ -346,12 +346,14 @@ def test_an_error_that_many_meet_is_explained_without_a_claim(diagnosis_of, exer
     assert diagnosis.explains
 
 
-@pytest.mark.parametrize("head", ["weight, *, numbers", "weight, ids, dim", ""])
-def test_no_mistake_is_run_where_the_arguments_do_not_fit(diagnosis_of, monkeypatch, head):
+@pytest.mark.parametrize(
+    "head", ["lookup(weight, *, numbers)", "lookup(weight, ids, dim)", "lookup()", "look_up(w, i)"]
+)
+def test_no_mistake_is_run_where_name_or_arguments_do_not_fit(diagnosis_of, monkeypatch, head):
     """None of lookup's has another head, and two hundred would wait for their turn."""
     ran = []
     monkeypatch.setattr(KnownMistake, "explains", lambda self, _: ran.append(self) or False)
-    diagnosis_of("lookup.lookup", f"def lookup({head}):\n    return weight[ids]")
+    diagnosis_of("lookup.lookup", f"def {head}:\n    return weight[ids]")
     assert ran == []
 
 
@@ -363,7 +365,7 @@ def wrong_ones(number: int) -> list[Finding]:
         SimpleNamespace(lesson="rope", name="test", exercise="rotate_half", number=n)
         for n in range(number)
     ]
-    return [Finding(case, Status.WRONG, None, "", seconds=case.number) for case in cases]
+    return [Finding(case, Status.WRONG, None, "", [0.0], seconds=case.number) for case in cases]
 
 
 def known_that(explains: range, others: Status) -> Mock:
@@ -431,6 +433,11 @@ def test_two_edits_of_one_line_are_made_word_by_word():
     both = root.and_also(smoothed).module().noise_distribution(torch.tensor([3.0, 0.0]), 0.5)
     assert torch.allclose(both, torch.tensor([16 / 17, 1 / 17]))
     assert squared.and_also(cubed) is None
+    turned, unscaled = (
+        variant.Variant("skipgram", "analogy", "here", {"unit[b] - unit[a]": new})
+        for new in ("unit[a] - unit[b]", "vectors[b] - vectors[a]")
+    )
+    assert "vectors[a] - vectors[b] + unit[c]" in turned.and_also(unscaled).text
 
 
 @pytest.mark.parametrize("arguments", [["rop"], ["longer", "ntk_base"], ["rope", "Rope"]])
