@@ -9,7 +9,9 @@ import signal
 import sys
 import tempfile
 from functools import cache
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
@@ -128,33 +130,39 @@ def _write_sources(place: Path) -> None:
         copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
 
 
-_draw = figures.pictures
-
-
-@cache
-def _drawn_once(stem: str) -> dict:
-    """The figures of a lesson: drawing all takes seconds. A record is that of before a layout."""
-    pictures = _draw(stem)
-    assert all(picture.record for picture in pictures.values())
-    return pictures
-
-
-@pytest.fixture
-def figures_of():
-    """`figures_of(stem)`: the figures of a lesson by name, drawn once for all tests."""
-    return _drawn_once
-
-
 @cache
 def _notebook_once(source: str, stem: str, published_at: str) -> str:
     """A notebook, made once for all tests: making all takes seconds."""
     return notebook_from(source, stem)
 
 
+class _Committed:
+    """A figure as it is in this repository: `course build --check` draws all, for a minute."""
+
+    def __init__(self, path: Path) -> None:
+        self._text = path.read_text(encoding="utf-8")
+        self.alt = unescape(re.search("<title>(.*)</title>", self._text)[1])
+
+    def svg(self) -> str:
+        return self._text
+
+    def is_shown_by(self, svg: str) -> bool:
+        from course.publishing.figures import Picture  # with Matplotlib
+        from course.publishing.figures.record import decoded
+
+        return Picture.is_shown_by(SimpleNamespace(alt=self.alt, record=decoded(self._text)), svg)
+
+
+@cache
+def _pictures(stem: str) -> dict[str, _Committed]:
+    paths = (ROOT / "course" / "lessons" / stem / "figures").glob("*.svg")
+    return {path.stem: _Committed(path) for path in paths}
+
+
 def _build_in(place: Path, patch: pytest.MonkeyPatch) -> None:
     """Let `course build` work in a separate folder, and make once what takes seconds."""
     patch.setattr("course.ROOT", place)
-    patch.setattr(figures, "pictures", _drawn_once)
+    patch.setattr(figures, "pictures", _pictures)
     patch.setattr(
         build, "notebook_from", lambda source, stem: _notebook_once(source, stem, address())
     )
@@ -225,6 +233,32 @@ def chromium(tmp_path_factory):
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def browse(chromium):
+    """`browse(path, **options)`: a page from its file, without motion; nothing may go wrong on it.
+
+    A script that `watch` names runs before those of the page.
+    """
+    contexts, troubles = [], []
+
+    def open_page(path: Path, watch: str = "", **options):
+        context = chromium.new_context(**{"reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(180_000)  # for whatever should happen at all
+        page.add_init_script(watch)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
 
 
 def _fonts(folder: Path) -> str:

@@ -76,8 +76,6 @@ def half_done(checkout) -> Path:
     return checkout
 
 
-# --- systems that have less -----------------------------------------------------------------
-
 _POOR = """
 import os, signal, sys
 
@@ -131,9 +129,6 @@ def test_so_do_a_check_a_submission_a_build_and_a_reset(half_done, poor, tmp_pat
     assert not (tmp_path / "told").exists(), (tmp_path / "told").read_text(encoding="utf-8")
 
 
-# --- consoles -------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_console_that_knows_few_letters_shows_everything(half_done):
     """Through `course` and through pytest itself, also what a student wrote."""
@@ -148,9 +143,6 @@ def test_a_console_that_knows_few_letters_shows_everything(half_done):
         assert "exercises/lookup.py" in page
         assert "x = '??????" in page  # the line as far as the console can show it
         assert "toy_attention multiplies the scores by sqrt C." in " ".join(page.split())
-
-
-# --- line ends ------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -85,8 +85,8 @@ def test_without_torch_it_answers_at_once(tmp_path):
         "for arguments in json.loads(sys.argv[2]):\n"
         "    try: main(arguments)\n"
         "    except SystemExit as end: assert not end.code, arguments\n"
-        "import course.student.watch.loop\n"
-        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext'}\n"
+        "import course.student.watch.loop, course.publishing.building.build\n"
+        "heavy = {'torch', 'pytest', 'requests', 'numpy', 'jupytext', 'matplotlib', 'IPython'}\n"
         "heavy |= {'pooch', 'remotezip', 'filelock'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -107,59 +107,39 @@ def screens() -> dict[str, str]:
     return found
 
 
-def test_the_help_fits_a_narrow_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    shown = CliRunner().invoke(main, ["--help"]).output
-    assert max(map(len, shown.splitlines())) <= 40 and "..." not in shown.replace("]...", "")
-
-
-def test_the_words_of_the_help(golden):
+def test_the_words_of_the_help_fit_a_narrow_terminal(golden, monkeypatch):
     shown = screens()
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = CliRunner().invoke(main, ["--help"]).output
+    assert max(map(len, narrow.splitlines())) <= 40 and "..." not in narrow.replace("]...", "")
     golden("help", shown)
     assert all(re.search(rf"\b{name}\b", shown["course"]) for name in main.list_commands(None))
 
 
-@pytest.mark.parametrize("command", main.list_commands(None))
-def test_every_help_has_an_example(command):
-    opened = main.get_command(None, command)
-    if isinstance(opened, click.Group):
-        command += f" {opened.list_commands(None)[0]}"
-    said = CliRunner().invoke(main, [*command.split(), "--help"]).output
-    assert f"\n  course {command}" in said.replace("    ", "  ")
-
-
-@pytest.mark.parametrize(
-    "command", ["check", "check rope", "hint", "show", "watch", "open", "reset"]
-)
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("roap", 'did you mean "rope"?'),
-        ("causal", 'did you mean "causal_toy_attention", "causal_attention" or "CausalSelf'),
-        ("99", "the lessons are 1 lookup, 2 permutation, 3 learned, 4 sinusoidal, 5 rope, 6 sk"),
-    ],
-)
-def test_an_unknown_name_is_one_sentence_everywhere(command, name, advice):
-    result = CliRunner().invoke(main, [*command.split(), name])
-    assert result.exit_code == 2
-    assert f'"{name}"; {advice}' in result.output.splitlines()[-1]
+UNKNOWN = {  # a name, and what is said of it
+    "roap": '"roap"; did you mean "rope"?',
+    "causal": '"causal"; did you mean "causal_toy_attention", "causal_attention" or "CausalSelf',
+    "99": '"99"; the lessons are 1 lookup, 2 permutation, 3 learned, 4 sinusoidal, 5 rope, 6 sk',
+}
+COMMANDS = ("check", "check rope", "hint", "show", "watch", "open", "reset")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        *(([*one.split(), name], said) for one in COMMANDS for name, said in UNKNOWN.items()),
+        *(
+            ([*one.split(), ""], "there is no lesson")
+            for one in (*COMMANDS[:4], "open", "open text")
+        ),
         (["chek"], "'chek'"),
         (["chek"], '"check"?'),
         (["check", "-1"], '"-1"'),
         (["open", "rope", "lookup"], '"lookup"'),
         (["open", "text", "rope", "lookup"], '"lookup"'),
-        *(
-            ([*command.split(), ""], "there is no lesson or exercise")
-            for command in ("check", "hint", "show", "open", "open text")
-        ),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence(arguments, words):
+def test_what_cannot_be_meant_is_one_sentence_everywhere(arguments, words):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert words in result.output.splitlines()[-1]
@@ -175,12 +155,6 @@ OF_TWO_LESSONS = (
 def check(few_to_search):
     """Run `course check` in this process: PyTorch is here already."""
     return lambda *arguments: CliRunner().invoke(main, ["check", *arguments])
-
-
-def test_a_check_of_a_lesson_passes_options_on(check):
-    result = check("rope", "--", "--solutions", "-k", "rotate_half")
-    assert result.exit_code == 0
-    assert earned("rope", "rotate_half") in result.output
 
 
 @pytest.mark.parametrize(
@@ -201,23 +175,21 @@ def test_a_check_takes_exercises_and_lessons(check, names, line):
     assert line in result.output
 
 
-def test_a_check_works_from_any_folder(tmp_path):
-    result = course("check", "5", "--", "--solutions", "-k", "ntk_base", cwd=tmp_path)
-    assert earned("rope", "ntk_base") in result.stdout
-
-
-def test_a_check_does_not_wait_for_a_thread_of_the_file(tmp_path):
-    endless = "import threading, time\nthreading.Thread(target=time.sleep, args=(1e6,)).start()\n"
-    (tmp_path / "rope.py").write_text(endless, encoding="utf-8")
-    result = course("check", "rope", "--", "--modules", str(tmp_path), "-k", "ntk_base")
-    assert result.returncode == 1 and "start threads" in result.stdout
-
-
 def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
     (tmp_path / "rope.py").write_text("", encoding="utf-8")
-    wrong = ("--", "--modules", str(tmp_path), "-k", "ntk_base")
-    assert check("rope", *wrong).exit_code == 1
-    assert check("rope", "--exit-zero", *wrong).exit_code == 0
+    for options, status in (((), 1), (("--exit-zero",), 0)):
+        wrong = check("rope", *options, "--", "--modules", str(tmp_path), "-k", "ntk_base")
+        assert wrong.exit_code == status
+
+
+def test_a_check_passes_options_on_works_from_any_folder_and_waits_for_no_thread(tmp_path):
+    endless = "import threading, time\nthreading.Thread(target=time.sleep, args=(1e6,)).start()\n"
+    source = find_lesson("rope").module("solutions").read_text(encoding="utf-8")
+    (tmp_path / "rope.py").write_text(source + endless, encoding="utf-8")
+    options = ("--", "--modules", str(tmp_path), "-k", "ntk_base")
+    result = course("check", "5", *options, cwd=tmp_path)
+    assert result.returncode == 0 and "start threads" in result.stdout
+    assert earned("rope", "ntk_base") in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,17 @@
 """The GloVe store: parsed once, exactly, and mapped ever after."""
 
 import contextlib
-import lzma
 import os
-import shutil
 import warnings
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import normalize
 
 from course.data import glove
 from course.data.glove import open_glove
 from course.data.reading import DataError
-from solutions.skipgram import nearest_by_cosine
 
 TEXT = "the 0.5 -1.25\nking 2.0 0.125\nqueen -0.0625 3.5\n"
 
@@ -61,6 +57,8 @@ def test_words_and_vectors_keep_the_order_of_the_lines(write, tmp_path, monkeypa
         vectors["knight"]
     with pytest.raises(ValueError, match="read-only"):
         vectors.vectors[0, 0] = 1
+    with pytest.raises(FileNotFoundError, match="course data glove"):
+        open_glove(300)
 
 
 def test_the_tensor_shares_the_memory_and_never_reaches_the_file(write, tmp_path):
@@ -74,13 +72,6 @@ def test_the_tensor_shares_the_memory_and_never_reaches_the_file(write, tmp_path
     assert tensor.data_ptr() == vectors.vectors.ctypes.data
     tensor.fill_(0)
     assert open_glove(2, tmp_path)["king"].tolist() == [2.0, 0.125]
-
-
-def test_words_may_be_any_bytes_without_white_space(write, tmp_path):
-    odd = ['"', "'", ",", "#", "nan", "null", "0.5", "-", "münchen", "東京", "a\x85b", "\u2028"]
-    write("".join(f"{word} 0.5 1.5\n" for word in odd))
-    assert open_glove(2, tmp_path).words == odd
-    assert open_glove(2, tmp_path).index["nan"] == 4
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n", "\n<unk> 0.25 -0.5\n"])
@@ -152,11 +143,6 @@ def test_where_nothing_can_be_written_one_warning_says_so(write, tmp_path, monke
 # What is refused
 
 
-def test_a_missing_text_names_the_command_that_fetches_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match="course data glove"):
-        open_glove(300, tmp_path)
-
-
 DAMAGED_LINES = ["", "lord 0.5", "lord 0.5 0.5 0.5", " 0.5 0.5", "lo\udcffrd 0.5 0.5"]
 DAMAGED_LINES += ["lord 0.5\nboy 0.5 0.5 0.5", "lord  0.5\nboy 0.5-0.5 0.5"]  # the total is right
 NUMBERS = ["0,5", "x.5", "0.x", "0.5.5", "0.5-0.5", "0.5\x000", "nan", "inf", "1e39", "-."]
@@ -173,37 +159,33 @@ def test_a_damaged_line_is_named(write, tmp_path, monkeypatch, golden, line, pie
     assert files_in(tmp_path) == [path.name]
 
 
-AS_PEOPLE_HAVE_THEM = {
-    "a byte order mark": b"\xef\xbb\xbfthe 0.5 -1.25\nking 2.0 0.125\n",
-    "Windows' line ends": b"the 0.5 -1.25\r\nking 2.0 0.125\r\n",
-    "a space at the end": b"the 0.5 -1.25 \nking 2.0 0.125 \n",
-    "two spaces in a row": b"the  0.5 -1.25\nking 2.0  0.125\n",
-    "tabs": b"the\t0.5\t-1.25\nking\t2.0\t0.125\t\n",
-    "word2vec's first line": b"2 2\nthe 0.5 -1.25\nking 2.0 0.125\n",
-    "all at once": b"\xef\xbb\xbf2 2 \r\nthe\t0.5\t-1.25 \r\nking\t2.0\t0.125 \r\n",
+TWO = {"the": [0.5, -1.25], "king": [2.0, 0.125]}
+ODD = ['"', "'", ",", "#", "nan", "null", "0.5", "-", "münchen", "東京", "a\x85b", "\u2028"]
+AS_PEOPLE_HAVE_THEM = {  # a text, and what it holds
+    "a byte order mark": ("\ufeffthe 0.5 -1.25\nking 2.0 0.125\n", TWO),
+    "Windows' line ends": ("the 0.5 -1.25\r\nking 2.0 0.125\r\n", TWO),
+    "a space at the end": ("the 0.5 -1.25 \nking 2.0 0.125 \n", TWO),
+    "two spaces in a row": ("the  0.5 -1.25\nking 2.0  0.125\n", TWO),
+    "tabs": ("the\t0.5\t-1.25\nking\t2.0\t0.125\t\n", TWO),
+    "word2vec's first line": ("2 2\nthe 0.5 -1.25\nking 2.0 0.125\n", TWO),
+    "all at once": ("\ufeff2 2 \r\nthe\t0.5\t-1.25 \r\nking\t2.0\t0.125 \r\n", TWO),
+    "odd words": ("".join(f"{word} 0.5 1.5\n" for word in ODD), {word: [0.5, 1.5] for word in ODD}),
+    "words with spaces": (
+        ". . . 0.5 2.5\nat a@b.com -1 1\n",
+        {". . .": [0.5, 2.5], "at a@b.com": [-1, 1]},
+    ),
+    "a word twice, of which the first counts": ("the 0.5 -1.25\nking 2 0.125\nthe 9 9\n", TWO),
 }
 
 
-@pytest.mark.parametrize("content", AS_PEOPLE_HAVE_THEM.values(), ids=AS_PEOPLE_HAVE_THEM)
+@pytest.mark.parametrize(("text", "holds"), AS_PEOPLE_HAVE_THEM.values(), ids=AS_PEOPLE_HAVE_THEM)
 @pytest.mark.parametrize("piece_bytes", [1, 16, 1 << 20])
-def test_what_does_no_harm_is_read(write, tmp_path, monkeypatch, content, piece_bytes):
+def test_what_does_no_harm_is_read(write, tmp_path, monkeypatch, text, holds, piece_bytes):
     monkeypatch.setattr(glove, "_PIECE_BYTES", piece_bytes)
-    write(content)
+    write(text)
     vectors = open_glove(2, tmp_path)
-    assert vectors.words == ["the", "king"]
-    assert vectors.vectors.tolist() == [[0.5, -1.25], [2.0, 0.125]]
-
-
-def test_a_word_may_hold_spaces_as_in_lesson_6(write, tmp_path):
-    write("the 0.5 1.5\n. . . 0.25 2.5\nat name@domain.com -1.0 1.0\n1 3 4\n")
-    assert open_glove(2, tmp_path).words == ["the", ". . .", "at name@domain.com", "1"]
-    assert open_glove(2, tmp_path)["at name@domain.com"].tolist() == [-1.0, 1.0]
-
-
-def test_of_a_word_that_is_there_twice_the_first_counts(write, tmp_path):
-    write("the 0.5 1.5\nking 0.25 2.5\nthe 9.0 9.0\n")
-    vectors = open_glove(2, tmp_path)
-    assert vectors["the"].tolist() == [0.5, 1.5] and len(vectors) == 3
+    assert [*dict.fromkeys(vectors.words)] == [*holds] and vectors.index.keys() == holds.keys()
+    assert {word: vectors[word].tolist() for word in holds} == holds
 
 
 def test_numbers_are_what_float_reads_bit_for_bit(write, tmp_path):
@@ -214,34 +196,3 @@ def test_numbers_are_what_float_reads_bit_for_bit(write, tmp_path):
     want = np.array([float(field) for field in fields], dtype=np.float32)
     got = open_glove(2, tmp_path).vectors[:, 0]
     assert np.array_equal(got.view(np.int32), want.view(np.int32))
-
-
-# Real data
-
-
-def unpack(packed, folder):
-    with lzma.open(packed) as source, open(folder / "glove.6B.50d.txt", "wb") as target:
-        shutil.copyfileobj(source, target)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def frequent_words(real_data, tmp_path_factory):
-    """The first 20,000 rows of the real 50-dimensional vectors."""
-    folder = unpack(real_data / "glove.6B.50d.top20k.txt.xz", tmp_path_factory.mktemp("glove"))
-    return open_glove(50, folder)
-
-
-def test_real_rows_run_from_frequent_to_rare(frequent_words):
-    assert len(frequent_words) == 20_000
-    assert frequent_words.words[8] == '"'
-    places = {"the": 0, "king": 691, "queen": 2060, "na": 6182, "nan": 14_798}
-    assert {word: frequent_words.index[word] for word in places} == places
-
-
-def test_real_king_minus_man_plus_woman_is_queen(frequent_words):
-    a, b, c = (normalize(torch.tensor(frequent_words[w]), dim=0) for w in ("man", "king", "woman"))
-    rows, cosines = nearest_by_cosine(b - a + c, frequent_words.tensor(), top_k=4)
-    found = [frequent_words.words[row] for row in rows.tolist()]
-    assert found == ["king", "queen", "throne", "prince"]
-    assert [round(one, 4) for one in cosines.tolist()] == [0.8854, 0.8524, 0.7664, 0.7592]

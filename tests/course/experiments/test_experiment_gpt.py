@@ -1,6 +1,7 @@
 """`course experiment gpt`: the count of lines, the training, the cache, and what it prints."""
 
 import dataclasses
+import math
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -132,22 +134,13 @@ def test_what_a_student_s_code_raises_becomes_a_sentence_that_names_it(kept, mon
 
 
 def test_a_loss_that_is_no_number_is_a_sentence(kept, monkeypatch):
-    monkeypatch.setattr(gpt, "exercises_of", lambda way: Nameless(passing_exercises("gpt")))
+    names = {name: getattr(passing_exercises("gpt"), name) for name in ("GPT", "generate")}
+    without_number = SimpleNamespace(
+        **names, next_token_loss=lambda logits, _: logits.sum() * math.nan
+    )
+    monkeypatch.setattr(gpt, "exercises_of", lambda way: without_number)
     with pytest.raises(gpt.TrainingStopped, match=r"the loss is nan"):
         gpt.result_of(WITH, SMALL, CORPUS)
-
-
-class Nameless:
-    """Exercises whose loss is not a number."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def __getattr__(self, name):
-        return getattr(self.names, name)
-
-    def next_token_loss(self, logits, ids):
-        return 0.0 * logits.sum() / 0.0
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -319,16 +312,11 @@ def test_the_command_trains_both_and_then_finds_them_again(folder):
     )
     assert [row[0] for row in rows] == ["without", "with"]
     assert said.count("it writes:") == 3
+    gone_on = experiment("gpt", "--seed", "3", "--prompt", "the old king")
+    assert "\nthe old king" in gone_on and "Both write the same" in gone_on
+    assert re.search(r"with the cache, [\d,]+ without", gone_on)
     assert "Borrowed" in said or "your own code" in said
     assert experiment("gpt", "--seed", "3").endswith(said[said.index("A GPT") :])
-
-
-def test_a_prompt_is_gone_on_from(folder):
-    said = experiment("gpt", "--prompt", "the old king")
-    assert "\nthe old king" in said
-    assert re.search(r"with the cache, [\d,]+ without", said)
-    assert "Both write the same" in said
-    assert (folder / "kept").exists()
 
 
 @pytest.mark.parametrize(
@@ -343,9 +331,6 @@ def test_what_cannot_be_trained_is_one_sentence_before_anything_was(folder, opti
     said = experiment("gpt", *options, code=1)
     assert said.count("\n") == 1 and all(word in said for word in words)
     assert not (folder / "kept").exists()
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(folder):
     (folder / "kept").write_text("a file", encoding="utf-8")
     said = experiment("gpt", code=1)
     assert "kept" in said and "step 1" not in said

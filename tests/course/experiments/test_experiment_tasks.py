@@ -34,14 +34,9 @@ def examples(task, length):
 
 
 def texts(task, length):
-    """Return (ids, answers) of each text, the ids as a list."""
-    ids, answers = examples(task, length)
-    return zip(ids.tolist(), answers, strict=True)
-
-
-def asked(text):
-    """Return (position, answer) of all that is asked in one text."""
-    return [(at, answer) for at, answer in enumerate(text.tolist()) if answer != NOT_ASKED]
+    """Return the ids of each text."""
+    ids, _ = examples(task, length)
+    return ids.tolist()
 
 
 def result(task, scheme, accuracy, stretched=None, seed=0):
@@ -51,51 +46,45 @@ def result(task, scheme, accuracy, stretched=None, seed=0):
 # --- what is asked ------------------------------------------------------------------------------
 
 
+def followers(ids, half):
+    """Of each symbol of the second half, where it is first and what followed it in the first."""
+    pairs = dict(zip(ids[:half:2], ids[1:half:2], strict=True))
+    return {half + 2 * ids[half::2].index(one): pairs[one] for one in ids[half::2]}
+
+
+WANTED = {  # all that is asked in a text, by position
+    "copy": lambda ids, half: dict(enumerate(ids[:half], half)),
+    "reverse": lambda ids, half: dict(enumerate(ids[half - 1 :: -1], half)),
+    "back": lambda ids, half: dict(enumerate(ids[:-STEPS_BACK], STEPS_BACK)),
+    "induction": followers,
+    "needle": lambda ids, half: {len(ids) - 1: max(ids[:-1])},  # it is unlike the noise
+}
+
+
 @in_every_task
 @at_every_length
-def test_answers_are_symbols_and_something_is_asked_in_each_text(task, length):
-    ids, answers = examples(task, length)
-    assert ids.shape == answers.shape == (5, length)
-    for of_text in answers:
-        assert asked(of_text) and all(0 <= answer < N_SYMBOLS for _, answer in asked(of_text))
+def test_what_is_asked_is_what_the_task_says(task, length):
+    all_ids, all_answers = examples(task, length)
+    assert all_ids.shape == all_answers.shape == (5, length)
+    for ids, answers in zip(all_ids.tolist(), all_answers.tolist(), strict=True):
+        asked = {at: answer for at, answer in enumerate(answers) if answer != NOT_ASKED}
+        assert asked == WANTED[task](ids, length // 2) != {}
+        assert all(0 <= answer < N_SYMBOLS for answer in asked.values())
 
 
 @at_every_length
-@pytest.mark.parametrize(("task", "step"), [("copy", 1), ("reverse", -1)])
-def test_a_string_is_asked_again_after_the_separator(task, step, length):
-    for ids, answers in texts(task, length):
-        string = ids[: length // 2]
-        again = [answer for _, answer in asked(answers)]
-        assert again == string[::step]
-        assert ids[length // 2 :] == [SEPARATOR, *again[:-1]]
-        assert len({*string}) == min(len(string), N_SYMBOLS)
-
-
-@at_every_length
-def test_the_token_some_steps_back(length):
-    for ids, answers in texts("back", length):
-        assert [answer for _, answer in asked(answers)] == ids[: length - STEPS_BACK]
-
-
-@at_every_length
-def test_induction_asks_for_what_followed_in_the_first_half(length):
+def test_a_text_has_the_form_of_its_task(length):
     half = length // 2
-    for ids, answers in texts("induction", length):
-        pairs = dict(zip(ids[:half:2], ids[1:half:2], strict=True))
-        found = asked(answers)
-        assert [ids[at] for at, _ in found] == [*dict.fromkeys(ids[half::2])]
-        assert all(answer == pairs[ids[at]] for at, answer in found)
-        assert sorted(zip(ids[::2], ids[1::2], strict=True)) == sorted(
-            2 * [*zip(ids[:half:2], ids[1:half:2], strict=True)]
-        )
-
-
-@at_every_length
-def test_one_needle_is_unlike_the_noise(length):
-    for ids, answers in texts("needle", length):
-        needles = [one for one in ids[:-1] if one >= N_SYMBOLS // 2]
-        assert asked(answers) == [(length - 1, needles[0])] and len(needles) == 1
-        assert ids[-1] == QUESTION
+    for task in ("copy", "reverse"):
+        for ids in texts(task, length):
+            again = WANTED[task](ids, half).values()
+            assert ids[half:] == [SEPARATOR, *again][:half]
+            assert len({*again}) == min(half, N_SYMBOLS)
+    for ids in texts("induction", length):
+        pairs = [*zip(ids[::2], ids[1::2], strict=True)]
+        assert sorted(pairs[: half // 2]) == sorted(pairs[half // 2 :])
+    for ids in texts("needle", length):
+        assert sum(one >= N_SYMBOLS // 2 for one in ids[:-1]) == 1 and ids[-1] == QUESTION
 
 
 # --- a model ------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """A published model: its file is read, and it runs on the functions of a student."""
 
+import re
 import signal
 from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -54,30 +56,16 @@ def test_settings_weights_and_words_are_read(toy_file):
     assert published.tokenizer.decode(encoded) == "the ü42"  # control tokens are no text
     digits = [words().index(digit) for digit in "42"]
     assert encoded[-2:] == digits
-
-
-def test_all_weights_have_a_place_in_a_llama(toy_file):
-    published = open_smollm2(toy_file)
     weights = weights_from_gguf(published.tensors, SIZES["n_heads"], SIZES["n_kv_heads"])
     assert set(weights) == {name for name, _ in Llama(**SIZES).named_parameters()}
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut short", "another format", "cut in the settings"])
-def test_a_damaged_model_is_refused_with_what_to_do(toy_file, tmp_path, damage):
+def test_a_damaged_model_is_refused_with_what_to_do(toy_file, tmp_path):
     whole = toy_file.read_bytes()
-    path = tmp_path / FILE
-    path.write_bytes(
-        {
-            "empty": b"",
-            "cut short": whole[: len(whole) // 2],
-            "another format": b"PK\x03\x04" + whole,
-            "cut in the settings": whole[:300],
-        }[damage]
-    )
-    with pytest.raises(DataError) as raised:
-        open_smollm2(path)
-    assert str(raised.value).startswith(FILE)
-    assert str(raised.value).endswith("course data smollm2")
+    for damaged in (b"", whole[: len(whole) // 2], b"PK\x03\x04" + whole, whole[:300]):
+        (tmp_path / FILE).write_bytes(damaged)
+        with pytest.raises(DataError, match=f"^{re.escape(FILE)}(?s:.*)course data smollm2$"):
+            open_smollm2(tmp_path / FILE)
 
 
 def test_only_distances_count_and_every_other_break_is_noticed(data):
@@ -97,9 +85,7 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
     assert "parameters in 2 blocks" in said and "tokens per second" in said
     assert "\n> the the" in said
     assert "RMSNorm" in said  # borrowed: nobody has written it
-
-
-def test_the_table_of_breaks_has_a_row_for_each(data):
+    assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, code=1)
     said = experiment("llama", "--breaks")
     for broken in llama.BREAKS:
         assert said.count(broken.title) >= 2, broken.title
@@ -153,16 +139,12 @@ def test_a_second_turn_goes_on_from_the_cache(data):
     assert len(new) == 4  # it was cut, so the end token comes before the next turn
     assert whole.answer([*first, *new, published.end, *second], 4)[0] == answer
     assert whole.n_read == n_read
-
-
-def test_an_answer_that_is_stopped_is_as_one_that_was_cut(data):
-    published, model, _ = loaded()
     stopped, cut = (llama.Conversation(model, published) for _ in range(2))
-    asked = []
-    text, _ = stopped.answer([5, 6, 7], 9, is_stopped=lambda: len(asked) == 2 or asked.append(1))
-    assert text == cut.answer([5, 6, 7], 3)[0]
+    asked = []  # one that is stopped is as one that was cut
+    text, _ = stopped.answer(first, 9, is_stopped=lambda: len(asked) == 2 or asked.append(1))
+    assert text == cut.answer(first, 3)[0]
     assert (stopped.n_read, stopped.unread) == (cut.n_read, cut.unread)
-    assert stopped.answer([8, 9], 4)[0] == cut.answer([8, 9], 4)[0]
+    assert stopped.answer(second, 4)[0] == cut.answer(second, 4)[0]
 
 
 def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
@@ -175,10 +157,6 @@ def test_only_an_answer_that_is_cut_says_so(data, monkeypatch):
     conversation.published = replace(published, end=new[2])
     conversation.answer([5, 6, 7], 4)
     assert not conversation.is_cut
-
-
-def test_a_turn_that_does_not_fit_is_refused(data):
-    assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, code=1)
 
 
 def test_a_chat_answers_each_line_until_q_and_refuses_one_that_is_too_long(data, monkeypatch):
@@ -205,14 +183,11 @@ def test_ctrl_c_ends_an_answer_and_the_chat_goes_on(data, monkeypatch):
     assert interrupted and said.count("tokens per second") == 2
     assert said.count("more to say") == 1  # the second one
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_second_ctrl_c_ends_a_chat(data, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(llama.Conversation, "answer", interrupted)
-    assert "Stopped" not in experiment("llama", "--chat", lines="the\n")
+    twice = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(llama.Conversation, "answer", twice)  # a second one ends the chat
+    assert (
+        "Stopped" not in experiment("llama", "--chat", lines="the\nthe\n") and twice.call_count == 1
+    )
 
 
 # --- whatever a student has written -------------------------------------------------------------
@@ -247,28 +222,29 @@ def loss_of(title):
     return llama.loss(model, exercises, llama.sample_ids(published)[1])
 
 
-REPEATED = {"x.repeat_interleave(n_repeats, dim=1)": "x.repeat(1, n_repeats, 1, 1)"}
-
-
 @pytest.mark.parametrize(
     ("stem", "edits", "title"),
     [
         ("rope", {"(-x2, x1)": "(x2, -x1)"}, "rotated backwards"),
-        ("llama", REPEATED, "key heads in the wrong order"),
+        (
+            "llama",
+            {"x.repeat_interleave(n_repeats, dim=1)": "x.repeat(1, n_repeats, 1, 1)"},
+            "key heads in the wrong order",
+        ),
+        (
+            "rope",
+            {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"},
+            "rows of q and k left interleaved",
+        ),
     ],
-    ids=["wrong minus", "repeat"],
+    ids=["wrong minus", "repeat", "interleaved"],
 )
 def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, edits, title):
     written(stem, edits)
-    assert mine()["loss"] == pytest.approx(loss_of(title), abs=1e-4)
-
-
-def test_a_wrong_function_of_an_earlier_lesson_is_heard(written):
-    written("rope", {"return pairs.transpose(1, 2).reshape(weight.shape)": "return weight"})
     found = mine()
-    assert found["loss"] == pytest.approx(loss_of("rows of q and k left interleaved"), abs=1e-4)
-    assert found["sources"]["interleaved_to_half"] == "yours"
-    assert found["sources"]["RMSNorm"] == "borrowed"
+    assert found["loss"] == pytest.approx(loss_of(title), abs=1e-4)
+    wrong = {"rope": "interleaved_to_half", "llama": "repeat_heads"}[stem]
+    assert found["sources"][wrong] == "yours" and "borrowed" in found["sources"].values()
 
 
 @pytest.mark.parametrize(
@@ -337,30 +313,23 @@ def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
     monkeypatch.setattr(llama, "PIECE", 100)
     published, model, exercises = loaded()
     _, ids = llama.sample_ids(published, 251)
-    way, *_ = llama.ways(published)
+    way, *others = llama.ways(published)
     whole = exercises.loss_by_position(model, ids)
     means = [piece.mean().item() for piece in whole.split(100)]
     assert llama.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
-
-
-def test_remedies_turn_by_other_frequencies_and_begin_alike(data):
-    published = open_smollm2()
     _, ids = llama.sample_ids(published, 65)
-    losses = [llama.losses_far(published, way, ids)[0] for way in llama.ways(published)]
-    assert len(set(losses)) == 3 and max(losses) - min(losses) < 0.1
-
-
-def test_far_prints_a_column_for_each_way(data, monkeypatch):
-    monkeypatch.setattr(llama, "losses_far", lambda *_: [2.0] * 5)
-    said = experiment("llama", "--far")
-    assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
-    assert said.count("2.000") == 3 * 4  # whole pieces
+    begin = [llama.losses_far(published, one, ids)[0] for one in (way, *others)]
+    assert len(set(begin)) == 3 and max(begin) - min(begin) < 0.1  # other frequencies, but alike
 
 
 def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):
     folder = tmp_path / "course" / "lessons" / "llama" / "figures"
     folder.mkdir(parents=True)
     monkeypatch.setattr(kept, "root", lambda: tmp_path)
+    monkeypatch.setattr(llama, "losses_far", lambda *_: [2.0] * 5)
+    said = experiment("llama", "--far")
+    assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
+    assert said.count("2.000") == 3 * 4  # whole pieces
     for option, key in (("--breaks", "breaks"), ("--far", "losses")):
         ran = CliRunner().invoke(main, ["experiment", "llama", option, "--json"])
         assert ran.exit_code == 0, ran.output

@@ -62,9 +62,6 @@ def test_a_weight_is_read_by_its_name_from_between_others(minilm):
     assert found.dtype == torch.float32 and torch.equal(found, wanted)
 
 
-# --- the scripts --------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def small_data(minilm, folder):
     """A data folder in which everything is small, and drawn at random or of the kingdom."""

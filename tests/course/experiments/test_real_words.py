@@ -20,9 +20,6 @@ def words():
     return real_words.words_of(SHORT)
 
 
-# --- what is counted ----------------------------------------------------------------------------
-
-
 def test_pairs_count_as_much_as_the_training_weighs_them():
     """All places where blocks may begin, and in each the pairs within blocks, one by one."""
     n_words, block, window = 400, 8, 3
@@ -82,9 +79,6 @@ def test_pairs_are_compared_by_how_often_they_meet():
     assert (seldom.at_least, seldom.n_pairs, often.at_least, often.n_pairs) == (0, 2, 2, 3)
     assert (seldom.correlation, often.correlation) == pytest.approx((-1, 1))
     assert (seldom.distance, often.distance) == pytest.approx((1, 0.5))
-
-
-# --- what is trained ----------------------------------------------------------------------------
 
 
 def test_tables_after_some_epochs_are_those_of_a_training_that_ends_there(words):

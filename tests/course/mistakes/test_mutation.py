@@ -42,9 +42,6 @@ def test_mutants_are_told_apart_by_their_change(lesson):
     assert [change for change, count in changes.items() if count > 1] == []
 
 
-# --- trying them ----------------------------------------------------------------------------
-
-
 def survivors_of(lesson: Lesson) -> list[Mutant]:
     """The mutants of a lesson that no graded test of their exercise notices."""
     reference = load_module(lesson.module("solutions"))

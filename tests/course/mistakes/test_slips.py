@@ -31,6 +31,11 @@ def misspelt(tensor):
     return tenser.sum()  # noqa: F821
 
 
+class Secretive:
+    def __dir__(self):
+        raise RuntimeError
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -47,6 +52,7 @@ def misspelt(tensor):
         (lambda: importlib.import_module("unheard_of"), ""),
         (lambda: length([]), ""),  # noqa: F821
         (lambda: (3).weight, ""),
+        (lambda: Secretive().weight, ""),
         (lambda: math.sqrt(-1), ""),
     ],
 )
@@ -57,16 +63,6 @@ def test_a_name_that_is_not_there_comes_with_the_one_that_was_meant(call, words)
     assert message.startswith(str(raised.value))
     assert ("Did you" in message) is bool(words)
     assert words in message
-
-
-def test_an_object_that_does_not_tell_what_it_has_is_no_trouble():
-    class Secretive:
-        def __dir__(self):
-            raise RuntimeError
-
-    with pytest.raises(AttributeError) as raised:
-        Secretive().weight  # noqa: B018
-    assert message_of(raised.value) == str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +118,12 @@ def test_what_pytorch_says_of_its_tensors_is_said_simply(call, words):
     said = in_plain_words(str(raised.value))
     assert bool(said) is bool(words)
     assert all(word in said for word in words), said
+    for message in (  # what a student puts into one may be shown to the whole class
+        "shape '[2]. All passed. [3]' is invalid for input of size 6",
+        "The shape of the mask [2]. All passed. [3] at index 0 does not match the shape of the "
+        "indexed tensor [All passed] at index 0",
+    ):
+        assert "passed" not in in_plain_words(message)
 
 
 def test_what_a_call_changes_is_not_taken_for_something_else_that_it_changes(monkeypatch):
@@ -162,16 +164,3 @@ def test_an_error_that_a_mistake_raises_too_is_no_such_mistake(lesson, exercise,
     cases = cases_of(lesson, exercise)
     seen = findings(Variant(lesson, exercise, "", {right: wrong}).module(), cases)
     assert diagnose(seen, KnownMistakes(cases, seed=0), seconds=(30, 1)) is None
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "shape '[2]. All passed. [3]' is invalid for input of size 6",
-        "The shape of the mask [2]. All passed. [3] at index 0 does not match the shape of the "
-        "indexed tensor [All passed] at index 0",
-    ],
-)
-def test_words_that_a_student_puts_into_an_error_are_not_repeated(message):
-    """What is made of an error may be shown to the whole class."""
-    assert "passed" not in in_plain_words(message)

@@ -39,23 +39,22 @@ def test_edits_that_say_the_same_are_mistakes_of_their_own():
     assert [one.place for one in entries] == ["rope.txt:4", "rope.txt:5", "rope.txt:10"]
 
 
-def test_all_edits_of_a_line_are_made_at_once():
-    assert edits("! a => b && c =>&& d => e") == [{"a": "b", "c": "", "d": "e"}]
-
-
-def test_blanks_count_inside_a_text_and_between_backticks():
-    assert edits("!   x  =  1 => `  y ` ") == [{"x  =  1": "  y "}]
-    assert edits('! `# a` => `" "`') == [{"# a": '" "'}]
-
-
-def test_choices_on_one_line_go_together():
-    assert edits("! x[{0 || 1}] => {y || }[{1||0}] + {z}") == [
-        *({"x[0]": "y[1] + {z}"}, {"x[1]": "[0] + {z}"})
-    ]
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("! a => b && c =>&& d => e", [{"a": "b", "c": "", "d": "e"}]),
+        ("!   x  =  1 => `  y ` ", [{"x  =  1": "  y "}]),
+        ('! `# a` => `" "`', [{"# a": '" "'}]),
+        ("! x[{0 || 1}] => {y || }[{1||0}] + {z}", [{"x[0]": "y[1] + {z}"}, {"x[1]": "[0] + {z}"}]),
+        ("$A = ` + 1`\n$B = 2$A\n! $A => $B, $a", [{" + 1": "2 + 1, $a"}]),
+        (r"! a\n => b\n    \\n", [{"a\n": "b\n    \\n"}]),
+    ],
+)
+def test_blanks_choices_and_abbreviations_of_a_line(text, meant):
+    assert edits(text) == meant
 
 
 def test_abbreviations_hold_for_one_exercise():
-    assert edits("$A = ` + 1`\n$B = 2$A\n! $A => $B, $a") == [{" + 1": "2 + 1, $a"}]
     with pytest.raises(TableError, match=r"^rope.txt:4: \$A is not defined"):
         edits("$A = 1\n== ntk_base\n! $A => 2")
 
@@ -69,7 +68,6 @@ def test_an_edit_goes_on_below():
       e}
     """
     assert edits(text) == [{"return x": "y = `1`", "b": "if x:\n    a", "c": one} for one in "de"]
-    assert edits(r"! a\n => b\n    \\n") == [{"a\n": "b\n    \\n"}]
 
 
 def test_a_name_is_of_a_definition_and_an_error_is_taken_as_it_is():

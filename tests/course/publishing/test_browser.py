@@ -170,16 +170,20 @@ def notebook(request, lab, repository, chromium) -> Iterator[Notebook]:
     page.close()
 
 
-def test_every_cell_runs(notebook):
+def test_every_cell_runs_earns_its_points_and_asks_nothing_of_another_machine(notebook, lab):
     assert complaints(notebook.content) == []
     assert notebook.page.evaluate("window.allRan")
-
-
-def test_every_exercise_that_is_done_earns_its_points(notebook):
-    lesson = next((one for one in lessons() if one.notebook.stem == notebook.stem), None)
-    exercises = lesson.exercises if lesson else ()
-    earned = {one.name: 0 if one.name in TO_DO else one.points for one in exercises}
+    graded = [
+        one
+        for lesson in lessons()
+        if lesson.notebook.stem == notebook.stem
+        for one in lesson.exercises
+    ]
+    earned = {one.name: 0 if one.name in TO_DO else one.points for one in graded}
     assert points_earned(notebook.content) == earned
+    asked, here = [urlsplit(url) for url in notebook.asked], urlsplit(lab["url"]).netloc
+    assert any(url.scheme == "ws" for url in asked)
+    assert [url for url in asked if url.scheme not in ("data", "blob") and url.netloc != here] == []
 
 
 def test_every_figure_is_seen_and_described(notebook):
@@ -219,10 +223,3 @@ def test_what_is_borrowed_is_told_in_a_banner(notebook):
         assert banner.bounding_box()["height"] > 10
         told.add(banner.text_content().partition(" is borrowed")[0])
     assert told == TO_DO & used
-
-
-def test_nothing_is_asked_of_another_machine(notebook, lab):
-    asked = [urlsplit(url) for url in notebook.asked]
-    assert any(url.scheme == "ws" for url in asked)
-    here = urlsplit(lab["url"]).netloc
-    assert [url for url in asked if url.scheme not in ("data", "blob") and url.netloc != here] == []

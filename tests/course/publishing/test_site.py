@@ -5,6 +5,7 @@
 
 import os
 import re
+from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -42,65 +43,40 @@ def fails_with(pattern):
     assert re.fullmatch(f"Error: {pattern}", result.output.splitlines()[-1]), result.output
 
 
-# --- what the commands say ------------------------------------------------------------------
-
-
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    sentence = r'the site needs more packages: pip install -e "\.\[site\]"'
-    fails_with(sentence)
+    fails_with(r'the site needs more packages: pip install -e "\.\[site\]"')
 
 
-@pytest.fixture
-def older_site(sphinx_is_there):
-    """A site from an earlier build."""
-    site = root() / "site"
+def test_only_a_build_that_succeeds_takes_the_place_of_the_older_site(sphinx_is_there, monkeypatch):
+    site, steps = root() / "site", Mock()
     site.mkdir()
     (site / "index.html").write_text("older", encoding="utf-8")
-    return site
 
-
-@pytest.mark.parametrize(
-    ("failure", "sentence"),
-    [
-        (executed.SiteError("5_rope.ipynb does not run"), "5_rope.ipynb does not run"),
-        (None, "Sphinx failed: .+"),  # for there is no configuration
-    ],
-)
-def test_a_build_that_fails_leaves_the_older_site(older_site, monkeypatch, failure, sentence):
     def write_pages(folder, kept):
-        folder.mkdir(parents=True)
-        if failure:
-            raise failure
+        folder.mkdir(parents=True, exist_ok=True)
+        steps()
 
-    monkeypatch.setattr(build, "write_pages", write_pages)
-    fails_with(sentence)
-    assert (older_site / "index.html").read_text(encoding="utf-8") == "older"
-
-
-def test_a_site_takes_the_place_of_the_older_one(older_site, monkeypatch):
     def pretend(kept):
         (kept / "html" / "_static").mkdir(parents=True)
         page = "<footer></footer><article>newer</article>"
         (kept / "html" / "index.html").write_text(page, encoding="utf-8")
         return "lessons/rope/README.md:7: WARNING: no such page"
 
-    monkeypatch.setattr(build, "write_pages", lambda folder, kept: None)
+    monkeypatch.setattr(build, "write_pages", write_pages)
+    steps.side_effect = executed.SiteError("5_rope.ipynb does not run")
+    fails_with("5_rope.ipynb does not run")
+    steps.side_effect = None
+    fails_with("Sphinx failed: .+")  # for there is no configuration
+    assert (site / "index.html").read_text(encoding="utf-8") == "older"
     monkeypatch.setattr(build, "_run_sphinx", pretend)
     result = run()
-    assert result.exit_code == 0, result.output
-    assert "WARNING: no such page" in result.output
-    assert result.output.splitlines()[-1] == (
-        f"built {older_site}; open {older_site / 'index.html'}"
-    )
-    page = (older_site / "index.html").read_text(encoding="utf-8")
+    assert result.exit_code == 0 and "WARNING: no such page" in result.output, result.output
+    assert result.output.splitlines()[-1] == f"built {site}; open {site / 'index.html'}"
+    page = (site / "index.html").read_text(encoding="utf-8")
     assert page == '<footer aria-label="Next page and licence"></footer><article>newer</article>'
-    assert '"./index.html": "<article>newer"' in (older_site / "_static" / "pages.js").read_text(
-        "utf-8"
-    )
-
-
-# --- what the pages are made of -------------------------------------------------------------
+    texts = (site / "_static" / "pages.js").read_text(encoding="utf-8")
+    assert '"./index.html": "<article>newer"' in texts
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +116,7 @@ def test_no_solution_and_no_model_answer_is_published(written):
             assert word not in notebook
 
 
-def test_figures_are_numbered_and_each_fold_has_its_kind(written):
+def test_figures_have_numbers_folds_a_kind_and_exercises_a_card_a_contract_and_a_row(written):
     page = (written / "course" / "lessons" / "rope" / "README.md").read_text(encoding="utf-8")
     numbers = re.findall(r"<figcaption>Figure 5\.(\d+)</figcaption>", page)
     assert len(numbers) > 5
@@ -148,16 +124,12 @@ def test_figures_are_numbered_and_each_fold_has_its_kind(written):
     kinds = re.findall(r'<details class="(\w+)">', page)
     assert len(kinds) == page.count("<details")
     assert set(kinds) == {"answer", "stuck", "proof", "models"}
-    assert (
-        page.count("](figures/both_hands_turn.svg)") == 2
-    )  # to play with, and where it's explained
-
-
-def test_every_exercise_has_a_card_a_contract_and_a_row_with_its_points_and_minutes(written):
+    # to play with, and where it's explained
+    assert page.count("](figures/both_hands_turn.svg)") == 2
     syllabus = (written / "course" / "lessons" / "README.md").read_text(encoding="utf-8")
     for lesson in lessons():
-        text = (written / lesson.text.relative_to(root())).read_text(encoding="utf-8")
         contracts = (written / "exercises" / f"{lesson.stem}.md").read_text(encoding="utf-8")
+        text = (written / lesson.text.relative_to(root())).read_text(encoding="utf-8")
         for exercise in lesson.exercises:
             assert text.count(f'id="{anchor(exercise)}"') == 1
             contract = pages.anchor_of(exercise)
@@ -188,14 +160,8 @@ def test_what_comes_out_is_folded_behind_its_guess_and_has_no_slider():
     assert result.outputs == [picture]
     assert title.source == "# Notebook 5. RoPE"
     assert question.source == "::::{admonition} Guess first\nHow many?\n::::"
-    assert [pages.tags_of(cell) for cell in (result, explanation, more)] == [
-        {"hide-output"},
-        set(),
-        set(),
-    ]
-
-
-# --- notebooks that were run ----------------------------------------------------------------
+    assert pages.tags_of(result) == {"hide-output"}
+    assert pages.tags_of(explanation) == pages.tags_of(more) == set()
 
 
 def test_a_cell_that_fails_is_told_in_a_sentence():

@@ -39,9 +39,6 @@ def code_of(text: str) -> list[str]:
     return [" ".join(re.sub(r"\s# .*", "", line).split()) for line in text.splitlines()]
 
 
-# --- the texts ------------------------------------------------------------------------------
-
-
 @each_exercise
 def test_a_hint_is_short_and_its_code_is_python(exercise):
     *gentle, line = exercise.hints
@@ -86,9 +83,6 @@ def test_a_section_that_a_hint_names_is_in_the_text(exercise):
             assert section in headings
 
 
-# --- the command ----------------------------------------------------------------------------
-
-
 def test_one_call_shows_one_hint_and_at_the_end_all(file):
     assert "seen a hint yet" in hint("rotate_half", "--again")
     assert not file.exists()
@@ -98,6 +92,9 @@ def test_one_call_shows_one_hint_and_at_the_end_all(file):
         assert printed.count(" of 3 ") == 1
         assert printed.endswith("course hint rotate_half")
         assert ("next hint: " in printed) == (number < 3)
+        before = file.read_bytes()
+        assert all(opening(n) in hint("rotate_half", "--all") for n in (1, 2, 3))
+        assert file.read_bytes() == before  # who looks at all of them changes nothing
         again = hint("rotate_half", "--again")
         assert [n for n in (1, 2, 3) if opening(n) in again] == list(range(1, number + 1))
     for _ in range(2):
@@ -105,19 +102,17 @@ def test_one_call_shows_one_hint_and_at_the_end_all(file):
         assert all(f"hint {n} of 3 {opening(n)}" in printed for n in (1, 2, 3))
 
 
-def test_whoever_looks_at_all_of_them_changes_nothing_for_the_student(file):
-    hint("rotate_half")
-    before = file.read_bytes()
-    assert all(opening(n) in hint("rotate_half", "--all") for n in (1, 2, 3))
-    assert file.read_bytes() == before
-    assert "hint 2 of 3" in hint("rotate_half")
-
-
-@pytest.mark.parametrize("damaged", [b"{", b'{"rotate_half": "two"}', b'{"rotate_half": -3}'])
-def test_a_damaged_file_means_that_none_was_shown(file, damaged):
+def test_a_damaged_file_means_that_none_was_shown_and_without_one_a_hint_is_shown_as_well(file):
     file.parent.mkdir()
-    file.write_bytes(damaged)
-    assert "hint 1 of 3" in hint("rotate_half")
+    for damaged in (b"{", b'{"rotate_half": "two"}', b'{"rotate_half": -3}'):
+        file.write_bytes(damaged)
+        assert "hint 1 of 3" in hint("rotate_half")
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.write_text("a file where the folder should be", encoding="utf-8")
+    for _ in range(2):
+        said = hint("rotate_half")
+        assert said.count("progress isn't saved") == 1 and "hint 1 of 3" in said
 
 
 @pytest.mark.parametrize(
@@ -134,11 +129,3 @@ def test_without_an_exercise_it_is_the_next_one(monkeypatch, named, passed, expe
     status = {one.name: PASSED if one.name in passed else WRONG for one in EXERCISES}
     monkeypatch.setattr(progress, "status_of_all", lambda: status)
     assert hint(*named).startswith(expected)
-
-
-def test_where_nothing_can_be_written_a_hint_is_shown_all_the_same(file):
-    file.parent.write_text("a file where the folder should be", encoding="utf-8")
-    for _ in range(2):
-        said = hint("rotate_half")
-        assert said.count("progress isn't saved") == 1
-        assert "hint 1 of 3" in said

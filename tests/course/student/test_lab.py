@@ -7,6 +7,7 @@ import cmath
 import math
 import re
 import sys
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -95,7 +96,7 @@ def angle(row, pair):
     return math.atan2(row[len(row) // 2 + pair], row[pair])
 
 
-def test_hands_are_where_their_formula_says():
+def test_hands_and_rows_are_where_their_formula_says():
     for pair in range(4):
         speed = 10000 ** (-2 * pair / 8)
         for scene, name, word in (
@@ -107,16 +108,10 @@ def test_hands_are_where_their_formula_says():
             for position in (0, 1, 20, 63):
                 want = cmath.rect(1, position * speed + angle(word, pair))
                 assert cmath.rect(1, angle(hands[position], pair)) == pytest.approx(want, abs=1e-4)
-
-
-def test_frequencies_go_from_the_trained_ones_to_slower_ones():
     yarn = reference("longer")["yarn"]
     assert yarn[0].tolist() == pytest.approx([10000 ** (-i / 8) for i in range(8)])
     assert yarn[-1, 0] == 1 and yarn[-1, 7].item() == pytest.approx(10000 ** (-7 / 8) / 8)
     assert FACTORS[0] == 1 and FACTORS[-1] == 8
-
-
-def test_learned_rows_are_those_of_the_table():
     assert torch.equal(reference("learned")["rows"], LEARNED)
 
 
@@ -217,7 +212,9 @@ def test_what_is_not_written_is_borrowed(student, repository):
     assert marks(scene) == ["✓"]
 
 
-def test_the_same_files_are_run_once(student, repository, monkeypatch):
+def test_the_same_files_are_run_once_and_what_has_passed_is_not_tested_again(
+    student, repository, monkeypatch
+):
     student(learned=AS_IT_IS)
     told = []
     first = found(tell=told.append)
@@ -230,16 +227,10 @@ def test_the_same_files_are_run_once(student, repository, monkeypatch):
     student(learned="return self.weight => return 1 * self.weight")
     with pytest.raises(TypeError):
         found(tell=told.append)
-
-
-def test_what_has_passed_is_not_tested_again(student, monkeypatch):
-    asked = []
-    student(learned=AS_IT_IS)
-    monkeypatch.setattr(
-        own, "results", lambda _, requests: asked.extend(requests) or [{"ended": 1, "log": ""}]
-    )
+    ended = Mock(return_value=[{"ended": 1, "log": ""}])
+    monkeypatch.setattr(own, "results", ended)
     found({"LearnedPositionalEmbedding": Status.PASSED})
-    assert asked[0]["tested"] == []
+    assert ended.call_args[0][1][0]["tested"] == []
 
 
 def test_a_file_that_cannot_be_run_gets_one_sentence_and_runs_elsewhere(student):
@@ -265,32 +256,21 @@ def test_a_file_that_cannot_be_run_gets_one_sentence_and_runs_elsewhere(student)
 
 
 @pytest.fixture
-def opened(chromium, student):
-    """`opened("rope", rope=BACKWARDS)`: the page of a student; nothing may go wrong on it."""
-    contexts, troubles = [], []
+def opened(browse, student):
+    """`opened("rope", rope=BACKWARDS)`: the page of a student."""
 
     def open_page(stem, **modules):
         student(**modules)
-        context = chromium.new_context(reduced_motion="reduce")
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(180_000)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("request", lambda one: one.url.startswith("file:") or troubles.append(one.url))
-        turn_to(page, (texts.write_texts({}) / stem / "README.html").as_uri())
+        page = browse(texts.write_texts({}) / stem / "README.html")
+        page.locator(".lab svg").first.wait_for()
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert troubles == []
+    return open_page
 
 
-def turn_to(page, place):
-    """Open a page by its address, or that of another lesson beside it by its stem."""
-    beside = re.sub(r"\w+/README.html$", f"{place}/README.html", page.url)
-    page.goto(place if place.startswith("file:") else beside)
+def turn_to(page, stem):
+    """Open the page of another lesson beside it."""
+    page.goto(re.sub(r"\w+/README.html$", f"{stem}/README.html", page.url))
     page.locator(".lab svg").first.wait_for()
 
 

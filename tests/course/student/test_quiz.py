@@ -53,7 +53,9 @@ def answer(one, names) -> str:
     return f"{tuple(then.shape) if 'shape' in one.asks else show(then)};"
 
 
-def test_a_change_in_a_line_gives_the_answer(cases):
+def test_a_change_in_a_line_gives_the_answer_and_where_there_is_none_the_values_are(
+    cases, monkeypatch
+):
     found = asked(cases, MINE, "rotate_half")
     assert len(found) == 3
     for one in found:
@@ -64,6 +66,9 @@ def test_a_change_in_a_line_gives_the_answer(cases):
         names = {}
         exec(MINE.replace(before.strip(), after.strip()), names)
         assert one.answer.startswith(answer(one, names))
+    monkeypatch.setattr("course.mistakes.quiz.mistakes", lambda stem: [])
+    first, *_ = asked(cases, MINE, "rotate_half")
+    assert (first.asks, first.answer) == ("What is `rotate_half([3, 4])`, and why?", "[-4, 3].")
 
 
 def test_a_line_that_nobody_can_read_is_not_asked_about(cases):
@@ -117,12 +122,6 @@ def test_where_the_lines_are_other_ones_the_sentence_is_asked_about(cases):
         alike = [it.variant for it in mistakes("rope") if f"had this mistake: {it.says}" in asks]
         assert alike and {it.exercise for it in alike} == {"rotate_half"}
         assert all(one.answer.startswith(answer(one, vars(it.module()))) for it in alike)
-
-
-def test_where_no_mistake_can_be_asked_about_it_is_the_values(cases, monkeypatch):
-    monkeypatch.setattr("course.mistakes.quiz.mistakes", lambda stem: [])
-    first, *_ = asked(cases, MINE, "rotate_half")
-    assert (first.asks, first.answer) == ("What is `rotate_half([3, 4])`, and why?", "[-4, 3].")
 
 
 def test_only_what_passes_is_asked_about(monkeypatch, tmp_path):

@@ -71,8 +71,13 @@ def test_a_lesson_starts_afresh_and_comes_back(built, golden):
     assert b"my notebook 2" in everything(built / ".course")
 
 
-def test_a_lesson_alone_comes_back(built):
+def test_copies_of_one_second_do_not_meet_and_a_lesson_alone_comes_back(built):
     rope, lookup = find_lesson("rope"), find_lesson("lookup")
+    for number in range(5):  # within a second
+        work(rope, b"%d" % number)
+        backups.keep([rope.notebook])
+    kept = [(backups.folder() / name / "notebooks" / "5_rope.ipynb") for name in backups.kept()]
+    assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
     work(rope, b"1")
     work(lookup, b"1")
     mine = files_of(rope), files_of(lookup)
@@ -105,14 +110,9 @@ def test_an_exercise_alone_starts_afresh(built, ends):
     assert "--restore" not in reset("rotate_half").output  # there was nothing to do
     reset("--restore")
     assert rope.module().read_bytes() == written
-
-
-def test_an_exercise_of_a_file_that_is_no_python_is_left_alone(built):
-    rope = find_lesson("rope")
-    rope.module().write_bytes(b"def (")
+    rope.module().write_bytes(b"def (")  # no Python: it is left alone
     result = reset("rotate_half")
-    assert result.exit_code == 2
-    assert "rope.py" in result.output
+    assert result.exit_code == 2 and "rope.py" in result.output
     assert rope.module().read_bytes() == b"def ("
 
 
@@ -184,15 +184,6 @@ def test_a_file_that_is_named_starts_afresh_alone(built, number):
     assert files_of(rope)[number] == fresh[number]
     assert files_of(rope)[1 - number] == mine[1 - number]
     assert reset(f"notebooks/{LAB}.ipynb").exit_code == 0
-
-
-def test_archives_of_one_second_do_not_meet(built):
-    rope = find_lesson("rope")
-    for number in range(5):
-        work(rope, b"%d" % number)
-        backups.keep([rope.notebook])
-    kept = [(backups.folder() / name / "notebooks" / "5_rope.ipynb") for name in backups.kept()]
-    assert sorted(path.read_bytes() for path in kept) == [b"my notebook %d" % n for n in range(5)]
 
 
 @pytest.mark.slow

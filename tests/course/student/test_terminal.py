@@ -177,12 +177,11 @@ def test_a_terminal_of_another_size_is_drawn_again_with_lines_of_its_width(scree
     assert 80 < longest_drawn() <= 90
 
 
-@pytest.mark.parametrize("no_color", ["", "1"])
-def test_who_wants_no_color_gets_none(screen, monkeypatch, no_color):
-    small = screen(30, 8)
-    monkeypatch.setenv("NO_COLOR", no_color)
-    small.show(click.style("wrong", fg="red"), "keys")
-    assert (click.style("wrong", fg="red") in screen.raw()) == (not no_color)
+def test_who_wants_no_color_gets_none(screen, monkeypatch):
+    for no_color in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        screen(30, 8).show(click.style("wrong", fg="red"), "keys")
+        assert (click.style("wrong", fg="red") in screen.raw()) == (not no_color)
 
 
 # --- saves ----------------------------------------------------------------------------------
@@ -361,10 +360,16 @@ ALL_OF_LOOKUP = dict.fromkeys((one.name for one in find_lesson("lookup").exercis
 
 def test_a_reset_keeps_a_copy_and_the_way_back_stays_until_the_next_save(played, repository):
     wrong = played.verdict(wrong="lookup", report="look at it", lookup="wrong")
-    steps = ["r", played.saved(TO_DO, WRONG), wrong, "r", "y", played.verdict(), *IDLE]
+    path, now = repository / "exercises" / "lookup.py", []
+    look = lambda: now.append(path.read_text(encoding="utf-8"))  # noqa: E731
+    steps = ["r", played.saved(TO_DO, WRONG), wrong, "r", "2", look, "r", "y", played.verdict()]
+    steps += IDLE
     steps += [played.saved(TO_DO, WRONG), wrong]
-    untouched, _, _, asked, reset, *later, _, told = played.through(played.verdict(), *steps)[1:]
+    untouched, _, _, asked, not_reset, _, _, reset, *later, _, told = played.through(
+        played.verdict(), *steps
+    )[1:]
     assert "lookup is in its original state." in untouched
+    assert "Reset lookup?" not in not_reset and WRONG in now[0]  # any other key keeps it
     [kept] = (repository / ".course" / "backups").iterdir()
     assert WRONG in (kept / "exercises" / "lookup.py").read_text(encoding="utf-8")
     assert "Reset lookup?" in asked and "Press y" in asked
@@ -375,13 +380,6 @@ def test_a_reset_keeps_a_copy_and_the_way_back_stays_until_the_next_save(played,
     assert "Ready: save" in later[-1]
     assert len(played.requests) == 4  # at first, two saves, and the reset
     assert not undo.search(told)
-
-
-def test_any_other_key_keeps_the_version(played, repository):
-    *_, asked, kept = played.through(played.saved(TO_DO, WRONG), played.verdict(), "r", "2")
-    assert "Reset lookup?" in asked and "Reset lookup?" not in kept
-    assert "1 lookup" in kept and len(played.requests) == 2
-    assert WRONG in (repository / "exercises" / "lookup.py").read_text(encoding="utf-8")
 
 
 def test_answers_of_what_passed_before_are_told_from_the_exercise_at_hand(played):
@@ -410,20 +408,13 @@ def test_an_exercise_that_passed_stays_when_it_is_gone_to_and_shows_its_answer(p
 
 def test_a_number_goes_to_the_first_exercise_of_a_lesson_that_has_not_passed(played):
     steps = [played.verdict(lookup="passed"), "l", "3", played.verdict(), "1", "0"]
-    _, board, there, _, back, unknown = played.through(*steps)
+    start, board, there, ready, back, unknown = played.through(*steps)
+    assert "Ready: save exercises/lookup.py" in start
     assert "lesson's number" in board
     assert "3 learned: " in there and f"\n{find_lesson('learned').exercises[0].name}: " in there
+    assert "Loading the tests of lesson 3." in there
+    assert "Ready: save exercises/learned.py" in ready and "Loading the tests of lesson 1." in back
     assert "\nlookup: " in back and unknown == back
-
-
-def test_the_last_line_says_that_the_tests_of_another_lesson_are_loaded(played):
-    start, loading, ready, loading_as_well, *_ = played.through(
-        played.verdict(), "2", played.verdict(), "1", played.verdict(**ALL_OF_LOOKUP), "1"
-    )
-    assert "Ready: save exercises/lookup.py" in start
-    assert "Loading the tests of lesson 2." in loading
-    assert "Ready: save exercises/permutation.py" in ready
-    assert "Loading the tests of lesson 1." in loading_as_well
 
 
 def test_a_verdict_on_a_save_closes_the_view_and_one_without_does_not(played):
@@ -445,15 +436,11 @@ def test_while_a_test_takes_long_the_message_about_the_version_before_is_gone(pl
     assert "lookup takes a long time" in slow and "look at line 3" not in slow
 
 
-def test_t_again_shows_the_next_section(played):
-    own, following, hint, own_again = played.through("t", "t", "h", "t")
+def test_t_again_shows_the_next_section_and_h_the_next_hint_until_there_are_no_more(played):
+    own, following, hint, own_again, _, last, no_more = played.through(*"tththhh")
     assert "\n1. An id picks a row\n" in own and "Press t for the next section" in own
     assert "\n2. A one-hot row picks the same row\n" in following
     assert "next section" not in hint and own_again == own
-
-
-def test_after_the_last_hint_there_are_no_more(played):
-    *_, last, no_more = played.through("h", "h", "h", "h")
     assert "no more hints" not in last and "no more hints" in no_more
     assert "hint 3 of 3" in no_more
 

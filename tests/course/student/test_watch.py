@@ -66,9 +66,6 @@ def watching(own_repository):
     bring_back(own_repository)
 
 
-# --- the cold path --------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_pytest_loads_little_beyond_torch_and_itself():
     """What a student's first `pytest tests/test_rope.py` waits for."""
@@ -85,9 +82,6 @@ def test_pytest_loads_little_beyond_torch_and_itself():
     *_, loaded, frozen = result.stdout.splitlines()
     assert loaded == "[] False"
     assert int(frozen.removeprefix("frozen ")) > 100_000
-
-
-# --- fast ones ------------------------------------------------------------------------------
 
 
 def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching):
@@ -119,9 +113,6 @@ def test_how_a_run_ended_is_one_sentence(golden):
         "how a watched run ended",
         {end: how_it_ended(*what, doing, MODULE) for end, what in ends.items()},
     )
-
-
-# --- slow ones ------------------------------------------------------------------------------
 
 
 def with_line(line: str) -> str:

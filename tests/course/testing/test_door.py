@@ -20,19 +20,15 @@ def lesson_of(**names) -> Door:
     return Door(Executor(module), [])
 
 
-def test_a_result_is_a_copy():
+def test_results_and_arguments_are_copies_with_the_same_strides():
     shared = torch.zeros(2)
     got = lesson_of(f=lambda: shared).f()
     shared.add_(1)
     assert got.tolist() == [0, 0]
-
-
-def test_an_argument_is_a_copy_with_the_same_strides():
-    x = torch.arange(12.0).reshape(3, 4).T[::2]
-    strides = []
-    lesson_of(f=lambda x: strides.append((x.stride(), x.data_ptr()))).f(x)
-    assert strides[0][0] == x.stride()
-    assert strides[0][1] != x.data_ptr()
+    x, seen = torch.arange(12.0).reshape(3, 4).T[::2], []
+    lesson_of(f=lambda x: seen.append((x.stride(), x.data_ptr()))).f(x)
+    [(strides, place)] = seen
+    assert strides == x.stride() and place != x.data_ptr()
 
 
 @pytest.mark.parametrize(
@@ -53,10 +49,7 @@ def test_a_changed_argument_is_noticed_and_named(argument, change):
 
     with pytest.raises(Wrong, match="clumsy changed its argument x"):
         lesson_of(clumsy=clumsy).clumsy(torch.ones(2), argument)
-
-
-def test_an_argument_with_nan_counts_as_unchanged():
-    lesson_of(f=lambda x: x + 1).f(torch.tensor([float("nan"), 1.0]))
+    lesson_of(f=lambda x: x + 1).f(torch.tensor([float("nan"), 1.0]))  # it's as it was
 
 
 class Agreeable(torch.Tensor):
@@ -71,10 +64,7 @@ class Yes:
 
 
 class Seven(int):
-    def __eq__(self, other):
-        return True
-
-    __hash__ = int.__hash__
+    __eq__, __hash__ = (lambda self, other: True), int.__hash__
 
 
 class Word(str):
@@ -121,11 +111,12 @@ def test_gradients_of_arguments_parameters_and_nested_lists():
     got = lesson.add.gradients(numbers, upstream=[torch.tensor(1.0)])
     assert got[(0, 0, 1)].item() == 2
     assert got[(0, 0, 0)].item() == 0
-
-
-def test_a_detached_result_is_told_so():
     with pytest.raises(Wrong, match="no gradient flows back"):
         lesson_of(f=lambda x: x.detach()).f.gradients(torch.ones(1), upstream=torch.ones(1))
+    lesson = lesson_of(f=torch.is_grad_enabled)
+    with lesson.no_grad():
+        assert lesson.f() is False
+    assert lesson.f() is True
 
 
 def test_what_students_raise_becomes_one_of_the_outcomes():
@@ -144,13 +135,6 @@ def test_what_students_raise_becomes_one_of_the_outcomes():
         raises(NotImplementedError("another"))()
     with pytest.raises(Wrong, match=r"called sys\.exit\(0\)"):
         raises(SystemExit(0))()
-
-
-def test_a_call_may_be_made_without_autograd():
-    lesson = lesson_of(f=torch.is_grad_enabled)
-    with lesson.no_grad():
-        assert lesson.f() is False
-    assert lesson.f() is True
 
 
 def test_lending_replaces_names_and_gives_them_back():

@@ -67,18 +67,13 @@ UNEQUAL = {
 }
 
 
-def test_another_width_will_do_where_a_test_says_so():
-    for wide in (X.double(), (X.double(), 1), [X.half()]):
-        want = [X, 1] if len(wide) == 2 and not isinstance(wide, torch.Tensor) else [X]
-        want = X if isinstance(wide, torch.Tensor) else want
+def test_another_width_will_do_where_a_test_says_so_and_equal_forgives_nothing():
+    for wide, want in ((X.double(), X), ((X.double(), 1), [X, 1]), ([X.half()], [X])):
         expect.close(wide, want, any_width=True)
     expect.equal(torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1, 2]), any_width=True)
     assert "float64" in message_of(expect.close, X.double(), X)
     for other in (X.long(), X.bool(), X.to(torch.complex64)):
         assert "dtype" in message_of(expect.close, other, X, any_width=True)
-
-
-def test_equal_forgives_nothing():
     expect.equal(X, X.clone())
     message_of(expect.equal, X + 1e-6, X)
 
@@ -227,25 +222,11 @@ def test_what_came_back_and_what_belongs_there_are_said(golden):
     golden("results of another kind", said)
 
 
-def test_what_can_be_taken_apart_is_given_back():
+def test_what_is_right_is_given_back():
     for got in ((X, X), [X, X], torch.zeros(2, 5)):
         assert expect.tensors(got, "rows", "scores") is got
-    assert expect.tensors(X, "bias") is X
+    assert expect.tensors(X, "bias") is expect.shape(X, 2, 2) is X
     assert expect.floats((1, torch.tensor(2.0)), 2) == [1.0, 2.0]
-
-
-def test_a_right_shape_is_given_back():
-    right = torch.zeros(2, 3)
-    assert expect.shape(right, 2, 3) is right
-
-
-def refuses(error_name, text):
-    def call(*args):
-        if args == ("bad",):
-            raise StudentError((error_name, "Exception"), text, "")
-
-    call.name = "f"
-    return call
 
 
 @pytest.fixture(autouse=True)
@@ -257,36 +238,25 @@ def rejects(call, **kwargs):
     expect.rejects(call, ValueError, good=("good",), bad=("bad",), **kwargs)
 
 
-@pytest.mark.parametrize("words", ["n_embd must be even; got 5", "no", ""])
-def test_a_refusal_is_accepted_in_whatever_words(words):
-    rejects(refuses("ValueError", words))
+def raises(error_name, text="must be even; got 5", for_all=False):
+    """A function of a student that refuses bad arguments, or all."""
+
+    def call(*args):
+        if for_all or args == ("bad",):
+            raise StudentError((error_name, "Exception"), text, "")
+
+    call.name = "f"
+    return call
 
 
-def test_without_the_named_exception_it_is_no_refusal(golden):
-    another = message_of(rejects, refuses("TypeError", "must be even; got 5"))
+def test_only_the_named_exception_for_the_bad_arguments_alone_is_a_refusal(golden):
+    for words in ("n_embd must be even; got 5", "no", ""):
+        rejects(raises("ValueError", words))
+    expect.rejects(raises("ValueError", for_all=True), ValueError, bad=("bad",))
+    with pytest.raises(StudentError):  # for it refuses the good ones, too
+        rejects(raises("ValueError", for_all=True))
+    another = message_of(rejects, raises("TypeError"))
     none = message_of(rejects, lambda *args: None)
     golden("refusals", {"another error": another, "no error": none})
-
-
-def test_the_bad_arguments_may_be_tried_alone():
-    calls = []
-
-    def call(*args):
-        calls.append(args)
-        refuses("ValueError", "n_embd must be even; got 5")(*args)
-
-    expect.rejects(call, ValueError, bad=("bad",))
-    assert calls == [("bad",)]
-
-
-def test_where_any_exception_will_do_none_is_named():
     with pytest.raises(Wrong, match="an exception should"):
         expect.rejects(lambda *args: None, Exception, bad=("bad",))
-
-
-def test_refusing_the_good_arguments_too_is_no_refusal():
-    def call(*args):
-        raise StudentError(("ValueError", "Exception"), "no arguments are good enough", "")
-
-    with pytest.raises(StudentError):
-        rejects(call)

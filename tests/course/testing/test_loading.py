@@ -37,7 +37,7 @@ COSTS_NOTHING = {
 
 
 def loaded_at_home(text, folder):
-    (folder / "exercises").mkdir()
+    (folder / "exercises").mkdir(exist_ok=True)
     path = folder / "exercises" / "lookup.py"
     path.write_text(text, encoding="utf-8")
     return run(open_module(path, 0), CASES)
@@ -71,16 +71,13 @@ def test_nor_does_it_in_class(monkeypatch):
             assert why in result.remark, what
 
 
-def test_a_definition_that_fails_costs_its_exercise_alone(tmp_path):
+def test_a_definition_that_fails_costs_its_exercise_alone_and_all_that_fail_are_told_once(tmp_path):
     start = SOLUTION.index("class TokenEmbedding")
     text = SOLUTION[:start] + SOLUTION[start:].replace("(nn.Module)", "(nn.Modul)", 1)
     result = loaded_at_home(text, tmp_path)
     wrong = [one for one in result.exercises if one.points == 0]
     assert [one.name for one in wrong] == ["TokenEmbedding"]
     assert "has no attribute 'Modul'" in wrong[0].first_wrong.message
-
-
-def test_a_file_in_which_nothing_can_be_defined_says_so_once(tmp_path):
     result = loaded_at_home("def lookup(weight: torch.Tensor): ...\n", tmp_path)
     assert "name 'torch' is not defined" in result.trouble
     assert (result.points, result.remark) == (0, "")
