@@ -2,8 +2,8 @@
 
 import contextlib
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 POLL_SECONDS = 0.04
 """The time between two looks at the files; a file that two in a row find the same is complete."""
@@ -17,16 +17,9 @@ MOST_SECONDS = 0.5
 OTHERS = 3
 """Every so many looks, all files are looked at, and not only the one that is worked on."""
 
-
-class _Facts(NamedTuple):
-    written: int
-    size: int
-    content: bytes | None = None  # of the file that is worked on
-
-    def differ(self, other: "_Facts | None") -> bool:
-        if other is None or self[:2] != other[:2]:
-            return True
-        return None not in (self.content, other.content) and self.content != other.content
+_Found = dict[Path, tuple[int, bytes]]
+"""When files were written, and what they hold: a drive may keep times in whole seconds only, and a
+network drive old ones until a file is opened."""
 
 
 class Saves:
@@ -40,25 +33,23 @@ class Saves:
         self.pause = POLL_SECONDS
         self._folder = folder
         self._n_looks = 0
-        self._before: dict[Path, _Facts] = {}
-        self._seen = self._before = self._look(None)
+        self._seen = self._before = _read(folder.glob("*.py"))
 
     def since_last_time(self, at: Path) -> set[Path]:
         """Return the files that were saved or removed since they were last returned.
 
         Args:
-            at: the one that is worked on. It is read each time: a drive may keep times in whole
-                seconds only, and a network drive old ones until the file is opened.
+            at: the one that is worked on.
         """
         start = time.perf_counter()
         now = self._look(at)
         rested = (time.perf_counter() - start) / SHARE
         self.pause = max(POLL_SECONDS, min(rested, MOST_SECONDS))
-        changed = {path for path in now.keys() | self._seen if _differ(now, self._seen, path)}
-        is_complete = not any(_differ(now, self._before, path) for path in changed)
+        changed = {path for path in now | self._seen if now.get(path) != self._seen.get(path)}
+        is_complete = all(now.get(path) == self._before.get(path) for path in changed)
         self._before = now
         if not is_complete:
-            if all(path in now and now[path].size for path in changed):
+            if all(path in now and now[path][1] for path in changed):
                 self.pause /= 8  # an editor that empties or renames a file first gets more time
             return set()
         self._seen = now
@@ -66,29 +57,21 @@ class Saves:
 
     def skip(self, path: Path) -> None:
         """Don't return a file as it is now: the course itself has written it."""
-        if facts := _facts(path, with_content=True):
-            self._before[path] = self._seen[path] = facts
+        written = _read([path])
+        self._before.update(written)
+        self._seen.update(written)
 
-    def _look(self, at: Path | None) -> dict[Path, _Facts]:
-        if self._n_looks % OTHERS == 0:
-            found = {path: _facts(path) for path in self._folder.glob("*.py")}
-        else:
-            found = dict(self._before)
+    def _look(self, at: Path) -> _Found:
         self._n_looks += 1
-        if at:
-            found[at] = _facts(at, with_content=True)
-        return {path: facts for path, facts in found.items() if facts}
+        if self._n_looks % OTHERS == 0:
+            return _read(self._folder.glob("*.py"))
+        others = {path: found for path, found in self._before.items() if path != at}
+        return others | _read([at])
 
 
-def _facts(path: Path, with_content: bool = False) -> _Facts | None:
-    with contextlib.suppress(OSError):  # an editor renames it just now
-        content = path.read_bytes() if with_content and path.is_file() else None
-        facts = path.stat()
-        return _Facts(facts.st_mtime_ns, facts.st_size, content)
-    return None
-
-
-def _differ(now: dict[Path, _Facts], before: dict[Path, _Facts], path: Path) -> bool:
-    if path not in now:
-        return path in before
-    return now[path].differ(before.get(path))
+def _read(paths: Iterable[Path]) -> _Found:
+    found = {}
+    for path in paths:
+        with contextlib.suppress(OSError):  # an editor renames it just now
+            found[path] = path.stat().st_mtime_ns, path.read_bytes()
+    return found
