@@ -4,8 +4,6 @@ import html
 import math
 from typing import Any
 
-_NONE = "none yet"
-
 
 class Guess:
     """What you expect to come out, by name; `...` is what you did not guess.
@@ -23,23 +21,13 @@ class Guess:
         self._guesses = guesses
 
     def compare(self, **results: Any) -> "Comparison":
-        """Put each guess next to the result of the same name.
-
-        Raises:
-            ValueError: a result has no guess, and a guess has a name that no result has.
-        """
-        unknown, missing = self._guesses.keys() - results, results.keys() - self._guesses
-        if unknown and missing:
-            raise ValueError(
-                f"your guess is called {min(unknown)}, but the result is called {min(missing)}"
-            )
-        guesses = {name: self._guesses.get(name, ...) for name in results}
-        return Comparison(
-            [
-                (name.replace("_", " "), _text(guess), _text(result), _verdict(guess, result))
-                for (name, guess), result in zip(guesses.items(), results.values(), strict=True)
-            ]
-        )
+        """Put each guess next to the result of the same name."""
+        rows = []
+        for name, result in results.items():
+            guess = self._guesses.get(name, ...)
+            verdict = _verdict(guess, result)
+            rows.append((name.replace("_", " "), _text(guess), _text(result), verdict))
+        return Comparison(rows)
 
 
 class Comparison:
@@ -63,7 +51,7 @@ class Comparison:
 
 def _text(value: Any) -> str:
     if value is ...:
-        return _NONE
+        return "none yet"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
