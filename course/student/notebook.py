@@ -91,10 +91,12 @@ class Exercises:
             return f"The whole lesson is borrowed from the reference: {self._trouble}"
         if self._names.source_of(name) == "borrowed":
             return f"{name} is borrowed from the reference, because you haven't written yours yet."
-        called = self._called_by(name)
+        reached = names_reached(self._source or b"", name)
+        called = [one for one in self.__dir__() if one in reached and one != name]
         lent = [one for one in called if self._names.source_of(one) == "borrowed"]
-        lent += self._borrowed_of_earlier(name)
-        status = self._status()
+        lent += [one for one in borrowed_from_earlier(self._lesson.stem) if one in reached]
+        is_checked = self._path.parent == root() / "exercises"  # and not beside the notebook
+        status = status_of_all() if is_checked else {}
         wrong = [one for one in (name, *called) if status.get(one) == Status.WRONG]
         sentences = [self._names.left_out] if self._names.left_out else []
         if lent:
@@ -102,20 +104,6 @@ class Exercises:
         if wrong:
             sentences.append(f"This is your own {listed(wrong)}, which the last check found wrong.")
         return " ".join(sentences)
-
-    def _borrowed_of_earlier(self, name: str) -> list[str]:
-        """Return what an exercise takes from earlier lessons that is not yours."""
-        reached = names_reached(self._source or b"", name)
-        return [one for one in borrowed_from_earlier(self._lesson.stem) if one in reached]
-
-    def _status(self) -> dict[str, str]:
-        """Return what the last checks found; nothing of a module next to the notebook."""
-        return status_of_all() if self._path.parent == root() / "exercises" else {}
-
-    def _called_by(self, name: str) -> list[str]:
-        """Return the other exercises that one of yours calls, itself or through what it calls."""
-        reached = names_reached(self._source or b"", name)
-        return [one for one in self.__dir__() if one in reached and one != name]
 
 
 def _cell() -> int:
