@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
 
 from course.core import answers
 from course.core.console import typed
@@ -40,16 +39,14 @@ def _indented(code: str) -> str:
 
     What is still too long goes on in the next line, further in, where Python allows that.
     """
-    indented = textwrap.indent(code, "    ")
-    apart = re.sub(
-        r"^( *)(\S.*)  (# .*)$",
-        lambda line: (
-            line[0] if len(line[0]) <= columns() else f"{line[1]}{line[3]}\n{line[1]}{line[2]}"
-        ),
-        indented,
-        flags=re.MULTILINE,
-    )
-    return "\n".join(map(_broken, apart.splitlines()))
+    lines = []
+    for line in textwrap.indent(code, "    ").splitlines():
+        comment = re.fullmatch(r"( *)(\S.*)  (# .*)", line)
+        if comment and len(line) > columns():
+            lines.append(f"{comment[1]}{comment[3]}")
+            line = f"{comment[1]}{comment[2]}"
+        lines.append(line)
+    return "\n".join(map(_broken, lines))
 
 
 def _broken(line: str) -> str:
@@ -57,25 +54,18 @@ def _broken(line: str) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     if line.lstrip().startswith("#"):
         return textwrap.fill(line, columns(), subsequent_indent=f"{indent}# ")
-    further, lines, depth = f"{indent}        ", [], 0
-    while len(line) > columns():
-        places = {place: n for place, n in _commas(line, depth) if len(further) < place}
-        if not places:
-            break
-        fitting = [place for place in places if place <= columns() + 1]
-        place = max(fitting, default=min(places))
-        depth = places[place]
-        lines.append(line[:place].rstrip())
-        line = further + line[place:]
-    return "\n".join([*lines, line])
+    kept, depth = "", 0
+    for part in re.split(r'("(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{)\]}]|, )', line):
+        depth += part in ("(", "[", "{")
+        depth -= part in (")", "]", "}")
+        kept += part if part == ", " and depth else part.replace(" ", _NO_BREAK)
+    further = f"{indent}        "
+    lines = textwrap.wrap(kept, columns(), subsequent_indent=further, **_ONLY_AT_SPACES)
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
-def _commas(line: str, depth: int) -> Iterator[tuple[int, int]]:
-    """Yield where a line may be broken: after each comma in brackets, with how many are open."""
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]|, ', line):
-        depth += (found[0] in "([{") - (found[0] in ")]}")
-        if found[0] == ", " and depth:
-            yield found.end(), depth
+_NO_BREAK = "\0"
+_ONLY_AT_SPACES = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def not_yet(exercise: Exercise) -> str:
