@@ -5,6 +5,7 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -189,18 +190,12 @@ class Loop:
         elif self._is_by_itself and before.get(at) == PASSED:
             return  # the student wants to see it again
         elif self._status.get(at, PASSED) == PASSED or (edited and at not in names):
-            self._exercise = self._next(self._tested)
+            self._exercise = self._first(_in_turn(self._tested.exercises[0]))
 
     def _is_done(self, lesson: Lesson) -> bool:
         return all(self._status[exercise.name] == PASSED for exercise in lesson.exercises)
 
-    def _next(self, lesson: Lesson) -> Exercise | None:
-        """Return the next exercise of a lesson that is not done, or of those that follow it."""
-        every, place = lessons(), lessons().index(lesson)
-        in_turn = every[place:] + every[:place]
-        return self._first([one for after in in_turn for one in after.exercises])
-
-    def _first(self, in_turn: list[Exercise]) -> Exercise | None:
+    def _first(self, in_turn: Sequence[Exercise]) -> Exercise | None:
         """Return the first that has not passed."""
         return next((one for one in in_turn if self._status[one.name] != PASSED), None)
 
@@ -265,7 +260,7 @@ class Loop:
             case "r":
                 self._view = self._ask_for_reset(exercise)
             case "n":
-                self._go_to(self._after(exercise))
+                self._go_to(self._first(_in_turn(exercise)[1:]) or exercise)
         self._show()
 
     def _close_view(self) -> None:
@@ -274,12 +269,6 @@ class Loop:
     def _go_to(self, exercise: Exercise) -> None:
         self._exercise, self._news, self._is_wrong = exercise, "", False
         self._test(find_lesson(exercise.lesson))
-
-    def _after(self, exercise: Exercise) -> Exercise:
-        """Return the next exercise that has not passed; after the last one, the first."""
-        every = [one for lesson in lessons() for one in lesson.exercises]
-        place = every.index(exercise) + 1
-        return self._first(every[place:] + every[:place]) or exercise
 
     def _answers(self) -> str:
         at = self._exercise
@@ -343,3 +332,10 @@ class Loop:
         if self._is_wrong:  # the message says where to write
             return words.where_to_read(self._exercise)
         return words.task(self._exercise, self._status)
+
+
+def _in_turn(exercise: Exercise) -> list[Exercise]:
+    """Return all exercises from this one on, and after the last those before it."""
+    every = [one for lesson in lessons() for one in lesson.exercises]
+    place = every.index(exercise)
+    return every[place:] + every[:place]
