@@ -101,22 +101,19 @@ def found_in(results: Iterable[LessonResult]) -> dict[str, Status]:
 
 def remember(results: Iterable[LessonResult]) -> None:
     """Keep the status of the exercises of which all tests ran, and which file cannot be loaded."""
-    progress, is_new = load("progress"), False
+    progress = load("progress")
     for result in results:
         lesson, known = find_lesson(result.lesson), progress.get(result.lesson)
         progress[result.lesson] = known if isinstance(known, dict) else {}
         if result.trouble:
             progress[result.lesson]["not loaded"] = _hash(_source(lesson))
-            is_new = True
             continue
         progress[result.lesson].pop("not loaded", None)
         now = _fingerprints(_source(lesson), lesson) or {}
         for name, status in result.statuses.items():
             if status in _FOUND:
                 progress[result.lesson][name] = {"status": status, "source": now.get(name, "")}
-                is_new = True
-    if is_new:
-        save("progress", progress)
+    save("progress", progress)
 
 
 def _source(lesson: Lesson) -> bytes:

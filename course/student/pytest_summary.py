@@ -3,6 +3,7 @@
 A pytest plugin beside `course.testing.plugin`, which runs the tests.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -53,18 +54,17 @@ class Summary(Results):
         self.explained = self.results()
         if session.config.option.usepdb or exitstatus == pytest.ExitCode.INTERRUPTED:
             return  # somebody who debugs or stops wants no further runs
-        seen = [item.stash[FINDING] for item in session.items if FINDING in item.stash]
+        seen = defaultdict(list)
+        for item in session.items:
+            if finding := item.stash.get(FINDING, None):
+                seen[finding.case.lesson, finding.case.exercise].append(finding)
         diagnose = diagnoser(session.config.option.seed)
         for place, result in enumerate(self.explained):
-            exercises = list(result.exercises)
-            for number, one in enumerate(exercises):
-                own = [
-                    finding
-                    for finding in seen
-                    if (finding.case.lesson, finding.case.exercise) == (result.lesson, one.name)
-                ]
-                if own and one.first_wrong:
-                    exercises[number] = with_diagnosis(one, diagnose(own))
+            exercises = []
+            for one in result.exercises:
+                own = seen[result.lesson, one.name]
+                named = own and one.first_wrong
+                exercises.append(with_diagnosis(one, diagnose(own)) if named else one)
             self.explained[place] = replace(result, exercises=tuple(exercises))
 
 
@@ -73,19 +73,20 @@ _SUMMARY = pytest.StashKey[Summary]()
 
 def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
     results = config.stash[_SUMMARY].explained
-    own = tests_own_exercises(config)
+    if not results:
+        return
+    ran = [name for result in results for name in result.statuses]
+    own, before = tests_own_exercises(config), dict.fromkeys(ran, Status.UNCHECKED)
     if own:
         progress.remember(results)
-    if results:
-        ran = [name for result in results for name in result.statuses]
-        before = progress.status_of_all() if own else dict.fromkeys(ran, Status.UNCHECKED)
-        known = before | progress.found_in(results)
-        parts = [report(results), board_of(results, known)]
-        if own:
-            parts.append(next_steps(known, prefer=tuple(ran)))
-        text = "\n\n".join(filter(None, parts))
-        shown = fitting(text if terminalreporter.hasmarkup else click.unstyle(text))
-        terminalreporter.write_line(f"\n{shown}\n")
+        before = progress.status_of_all()
+    known = before | progress.found_in(results)
+    parts = [report(results), board_of(results, known)]
+    if own:
+        parts.append(next_steps(known, prefer=tuple(ran)))
+    text = "\n\n".join(filter(None, parts))
+    shown = fitting(text if terminalreporter.hasmarkup else click.unstyle(text))
+    terminalreporter.write_line(f"\n{shown}\n")
 
 
 def board_of(results: Sequence[LessonResult], known: dict[str, Status]) -> str:
