@@ -5,16 +5,9 @@ from collections.abc import Collection, Mapping
 import click
 
 from course.core.console import typed
-from course.core.syllabus import Lesson, counted_lessons, lessons, name_for_check
+from course.core.syllabus import Lesson, Status, counted_lessons, lessons, name_for_check
 from course.core.terminal import columns
-from course.student.progress import (
-    PASSED,
-    TO_DO,
-    UNCHECKED,
-    WRONG,
-    cannot_be_loaded,
-    next_exercise,
-)
+from course.student.progress import cannot_be_loaded, next_exercise
 from course.testing.messages.wording import STATUS_WORDS, counted, filled
 
 BEFORE = "  first  course/lessons/before_you_start.md, if PyTorch is new to you"
@@ -29,7 +22,7 @@ def course_board(status: dict[str, str]) -> str:
     for lesson in in_order:
         if lesson == next((one for one in in_order if one.beyond), None):
             lines += ["", f"  beyond the {total} points, if you want more:"]
-        states = [status.get(exercise.name, UNCHECKED) for exercise in lesson.exercises]
+        states = [status.get(exercise.name, Status.UNCHECKED) for exercise in lesson.exercises]
         words = [STATUS_WORDS[state] for state in states]
         is_old = cannot_be_loaded(lesson)
         marks = "".join(click.style(one.sign, fg=one.color, dim=is_old or None) for one in words)
@@ -39,8 +32,8 @@ def course_board(status: dict[str, str]) -> str:
             f"{' ' * (8 - len(states))}"
             f"{points}{f'   {lesson.title}' if columns() >= 70 else ''}"
         )
-    shown = (STATUS_WORDS[status] for status in (PASSED, WRONG, TO_DO, UNCHECKED))
-    legend = "  ".join(f"{words.sign} {words.label}" for words in shown)
+    shown = (Status.PASSED, Status.WRONG, Status.TO_DO, Status.UNCHECKED)
+    legend = "  ".join(f"{STATUS_WORDS[one].sign} {STATUS_WORDS[one].label}" for one in shown)
     lines += ["", f"  {legend} since the last edit"]
     return "\n".join(lines)
 
@@ -51,7 +44,7 @@ def lesson_board(lesson: Lesson, status: dict[str, str], shown: Collection[str])
     for exercise in lesson.exercises:
         state = status.get(exercise.name)
         if state is not None and exercise.name in shown:
-            points = exercise.points if state == PASSED else 0
+            points = exercise.points if state == Status.PASSED else 0
             word = click.style(f"{state:<11}", fg=STATUS_WORDS[state].color)
             lines.append(f"  {exercise.name:<30} {word} {points} of {exercise.points}")
     return "\n".join(lines)
@@ -65,7 +58,7 @@ def points_of(lesson: Lesson, status: Mapping[str, str]) -> str:
 
 
 def _earned(lesson: Lesson, status: Mapping[str, str]) -> int:
-    return sum(e.points for e in lesson.exercises if status.get(e.name) == PASSED)
+    return sum(e.points for e in lesson.exercises if status.get(e.name) == Status.PASSED)
 
 
 def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
@@ -78,7 +71,7 @@ def next_steps(status: dict[str, str], prefer: tuple[str, ...] = ()) -> str:
         *mend,
         f"next: {exercise.name}, {exercise.title} "
         f"({counted(exercise.points, 'point')}, about {exercise.minutes} minutes)",
-        *([BEFORE] if PASSED not in status.values() else []),
+        *([BEFORE] if Status.PASSED not in status.values() else []),
         f"  read   course/lessons/{lesson.stem}/README.md",
         f"  edit   exercises/{lesson.stem}.py",
         f"  check  {typed(f'course check {name_for_check(exercise)}')}",
@@ -118,9 +111,9 @@ def everything_passes() -> str:
 
 def _how_far(status: dict[str, str]) -> str:
     every = [exercise for lesson in counted_lessons() for exercise in lesson.exercises]
-    if all(status[exercise.name] == PASSED for exercise in every):  # what is left is beyond
+    if all(status[exercise.name] == Status.PASSED for exercise in every):  # what is left is beyond
         every = [exercise for lesson in lessons() for exercise in lesson.exercises]
-    left = [exercise for exercise in every if status[exercise.name] != PASSED]
+    left = [exercise for exercise in every if status[exercise.name] != Status.PASSED]
     hours = max(1, round(sum(exercise.minutes for exercise in left) / 60))
     done = f"{len(every) - len(left)} of {len(every)} exercises have passed"
     return f"{done}; the rest will take about {counted(hours, 'hour')}."

@@ -166,9 +166,7 @@ class Loop:
             for exercise in lesson.exercises
             if statuses.get(exercise.name) == PASSED != before[exercise.name]
         ]:
-            self._passed = passed
-            if self._is_done(lesson):
-                self._passed = [one for one in lesson.exercises if self._status[one.name] == PASSED]
+            self._passed = list(lesson.exercises) if self._is_done(lesson) else passed
             news.append(words.passed(passed, self._status))
         elif not (wrong or self._is_by_itself) and self._is_done(lesson):
             news.append(f"{points_of(lesson, self._status)}.")
