@@ -101,15 +101,23 @@ def run_loop(exercise: Exercise | None, fork: bool | None = None) -> None:
 
 
 def _chosen(name: str | None) -> Exercise:
-    """Return the exercise of this name, or the next one to do; if there is none, say so and end."""
-    from course.student.progress import chosen_exercise
+    """Return the exercise of this name, or the next one to do; if there is none, say so and end.
 
-    chosen = chosen_exercise(name)
-    if chosen is None:
+    `lookup` is an exercise here.
+    """
+    from course.student.progress import PASSED, status_of_all
+
+    among, named = [one for lesson in lessons() for one in lesson.exercises], []
+    if name is not None:
+        among = find_exercises(name)
+        named = [one for one in among if len(among) == 1 or one.name == name.lower()]
+    status = status_of_all()
+    chosen = named or [one for one in among if status[one.name] != PASSED]
+    if not chosen:
         everything = f"Everything in {name}" if name else "Everything"
         click.echo(f"{everything} passes already; name an exercise to see it anyway.")
         click.get_current_context().exit()
-    return chosen
+    return chosen[0]
 
 
 @click.command(short_help="Show a hint for an exercise, one more each time.")

@@ -19,7 +19,7 @@ from course import root
 from course.core import answers
 from course.core.files import write_atomically
 from course.core.stubs import stubs_in
-from course.core.syllabus import Exercise, Lesson, Status, find_exercises, find_lesson, lessons
+from course.core.syllabus import Exercise, Lesson, Status, find_lesson, lessons
 from course.testing.result import LessonResult
 from course.testing.source import definitions, names_reached
 
@@ -187,24 +187,3 @@ def next_exercise(
         return exercise.name not in prefer, not is_near, lesson.beyond
 
     return min(left, key=rank, default=None)  # the first of those with the same rank
-
-
-def chosen_exercise(name: str | None) -> Exercise | None:
-    """Return the exercise of this name, or the first of a lesson that has not passed, or of all.
-
-    `lookup` is an exercise here.
-
-    Returns:
-        None if every exercise of them has passed.
-
-    Raises:
-        UnknownName: there is no such lesson or exercise.
-    """
-    among = [one for lesson in lessons() for one in lesson.exercises]
-    if name is not None:
-        among = find_exercises(name)
-        named = [one for one in among if len(among) == 1 or one.name == name.lower()]
-        if named:
-            return named[0]
-    status = status_of_all()
-    return next((one for one in among if status[one.name] != PASSED), None)
