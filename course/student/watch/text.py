@@ -30,7 +30,7 @@ def step_of(exercise: Exercise, further: int = 0) -> str:
     starts = _starts(lines)
     place = (starts.index(heading(exercise)[0] - 1) + further) % len(starts)
     start, end = [*starts, len(lines)][place : place + 2]
-    return "\n\n".join(_blocks(lines[start:end], lesson))
+    return "\n\n".join(_blocks("\n".join(lines[start:end]), lesson))
 
 
 def _lines(exercise: Exercise) -> list[str]:
@@ -43,29 +43,18 @@ def _starts(lines: Sequence[str]) -> list[int]:
     return [0, *(number for number, line in enumerate(lines) if line.startswith("## "))]
 
 
-def _blocks(lines: Sequence[str], lesson: Lesson) -> Iterator[str]:
+_FOLD = re.compile(r"^<details.*?<summary>(.*?)</summary>.*?^</details>", re.M | re.DOTALL)
+_BLOCK = re.compile(r"^```.*?^```|(?:^(?!```)[^\n]+\n?)+", re.M | re.DOTALL)
+
+
+def _blocks(text: str, lesson: Lesson) -> Iterator[str]:
     """Yield headings, paragraphs, figures, tables, code, and the summary of what is folded."""
-    block: list[str] = []
-    depth, is_code = 0, False
-    for line in [*lines, ""]:
-        depth += line.startswith("<details")
-        if depth:
-            block.append(line)
-            depth -= line.startswith("</details")
-            if not depth:
-                summary = re.search("<summary>(.*?)</summary>", " ".join(block))
-                yield f"+ {_plain(summary[1])} (see `course open text {lesson.number}`)"
-                block = []
-        elif line.startswith("```"):
-            if is_code:
-                yield "\n".join(f"    {one}" for one in block).rstrip()
-            block, is_code = [], not is_code
-        elif line or is_code:
-            block.append(line)
-        elif block:
-            if text := _block(block, lesson.room):
-                yield text
-            block = []
+    folded = _FOLD.sub(rf"+ \1 (see `course open text {lesson.number}`)\n", text)
+    for block in _BLOCK.findall(folded):
+        if block.startswith("```"):
+            yield "\n".join(f"    {line}" for line in block.splitlines()[1:-1]).rstrip()
+        elif shown := _block(block.splitlines(), lesson.room):
+            yield shown
 
 
 def _block(lines: Sequence[str], folder: Path) -> str:
