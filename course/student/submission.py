@@ -83,12 +83,7 @@ def _copies(wanted: Sequence[Path]) -> list[str]:
 
 
 def pack(files: Mapping[str, bytes], name: str = "") -> bytes:
-    """Return the bytes of the zip.
-
-    Args:
-        files: the bytes of each file, by its name in the zip.
-        name: the student's, if it is to be in the manifest.
-    """
+    """Return the bytes of a zip of these files; its manifest names the student if that is given."""
     manifest = {
         "course": _COURSE,
         "version": __version__,

@@ -42,7 +42,6 @@ from course.core.syllabus import Lesson, find_lesson
 EXIT_DONE = 99
 """The exit status of a run that told its result; a student's code may end it with 0."""
 
-
 SLACK = 1.0
 """Seconds by which a process may end late. To set its time again starts a thread, which takes as
 long as many a test."""

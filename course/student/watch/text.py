@@ -8,7 +8,6 @@ import click
 
 from course.core.syllabus import Exercise, Lesson, find_lesson, name_for_check
 from course.publishing.site.markup import with_first_figure_again
-from course.student.watch.formula import as_letters
 
 
 def heading(exercise: Exercise) -> tuple[int, str]:
@@ -65,7 +64,7 @@ def _block(lines: Sequence[str], folder: Path) -> str:
     if text.startswith("#"):
         return click.style(text.lstrip("# "), bold=True)
     if formula := re.fullmatch(r"\$\$(.*)\$\$", text):
-        return f"    {as_letters(formula[1])}"
+        return f"    {_as_letters(formula[1])}"
     if text.startswith("|"):
         return "\n".join(
             f"    {_plain(line)}" for line in lines if not re.match(r"\|[-:| ]+$", line)
@@ -94,7 +93,7 @@ _TAG = r"<(?:/?[a-z]|!--)[^>]*>"
 def _without_marks(found: re.Match) -> str:
     """Return a formula as letters, code as it is, and nothing for a tag."""
     if found[1]:
-        return as_letters(found[1])
+        return _as_letters(found[1])
     return found[0] if found[0].startswith("`") else ""
 
 
@@ -106,3 +105,56 @@ def _styled(found: re.Match) -> str:
     if bold:
         return click.style(bold, bold=True)
     return click.style(italic, italic=True) if italic else found[0]
+
+
+# --- formulas, in letters that every console has ----------------------------------------------
+
+_SIZES = re.compile(r"\\(?:left|right|[bB]ig+)(?![a-z])")
+_MARKS = {
+    r"\cdot": "·",
+    r"\dots": "...",
+    r"\infty": "infinity",
+    r"\langle": "<",
+    r"\rangle": ">",
+    r"\lfloor": "floor(",
+    r"\rfloor": ")",
+    r"\begin{pmatrix}": "[",
+    r"\end{pmatrix}": "]",
+    r"\cr": ";",
+    "&": "",
+    r"\qquad": " ",
+    r"\partial": "d",
+    r"\varepsilon": r"\epsilon",
+}
+_NAMES = r"\\(?:text|mathrm|mathbf)(?:\{([^{}]*)\}| (\w))"
+_MIRRORED = r"\\(?:tilde|bar|overline)(?:\{([^{}]*)\}| (\w))"
+_FRACTION = r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}"
+_RAISED = r"([_^])\{([^{}]*)\}"
+
+
+def _as_letters(tex: str) -> str:
+    r"""Return a formula as one would type it.
+
+    >>> _as_letters(r"\bar u \omega_i = 10000^{-2i/C}")
+    "u' omega_i = 10000^(-2i/C)"
+    >>> _as_letters(r"\frac{q \cdot k_j}{\sqrt{D}} + \text{bias}_j")
+    '(q · k_j) / sqrt(D) + bias_j'
+    """
+    tex = _SIZES.sub("", tex)
+    for command, mark in _MARKS.items():
+        tex = tex.replace(command, mark)
+    before = ""
+    while tex != before:  # from the inside out: what has braces inside waits for the next round
+        before = tex
+        tex = re.sub(_NAMES, r"\1\2", tex)
+        tex = re.sub(_MIRRORED, lambda found: f"{found[2] or f'({found[1]})'}'", tex)
+        tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"\\sqrt(\1)", tex)
+        tex = re.sub(_RAISED, lambda found: f"{found[1]}{_grouped(found[2])}", tex)
+        tex = re.sub(_FRACTION, lambda found: f"{_grouped(found[1])} / {_grouped(found[2])}", tex)
+    tex = re.sub(r"(?<=\w)\\", " ", tex).replace("\\", "")  # what is left is a name: sin, theta
+    return re.sub(" +", " ", re.sub(r"[{}]", "", tex)).strip()
+
+
+def _grouped(part: str) -> str:
+    is_one = re.fullmatch(r"[A-Za-z]+|-?[\d.]+|\\\w+(\([^()]*\))?|[+-]", part)
+    return part if is_one else f"({part})"
