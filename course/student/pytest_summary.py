@@ -10,7 +10,7 @@ from dataclasses import replace
 import click
 import pytest
 
-from course.core.syllabus import Status, lessons
+from course.core.syllabus import Status, find_lesson
 from course.core.terminal import fitting
 from course.mistakes.diagnosis import diagnoser
 from course.student import progress
@@ -22,8 +22,7 @@ from course.testing.run import with_diagnosis
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_SUMMARY] = Summary()
-    config.pluginmanager.register(config.stash[_SUMMARY])
+    config.pluginmanager.register(Summary())
 
 
 class Results:
@@ -67,31 +66,27 @@ class Summary(Results):
                 exercises.append(with_diagnosis(one, diagnose(own)) if named else one)
             self.explained[place] = replace(result, exercises=tuple(exercises))
 
-
-_SUMMARY = pytest.StashKey[Summary]()
-
-
-def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
-    results = config.stash[_SUMMARY].explained
-    if not results:
-        return
-    ran = [name for result in results for name in result.statuses]
-    own, before = tests_own_exercises(config), dict.fromkeys(ran, Status.UNCHECKED)
-    if own:
-        progress.remember(results)
-        before = progress.status_of_all()
-    known = before | progress.found_in(results)
-    parts = [report(results), board_of(results, known)]
-    if own:
-        parts.append(next_steps(known, prefer=tuple(ran)))
-    text = "\n\n".join(filter(None, parts))
-    shown = fitting(text if terminalreporter.hasmarkup else click.unstyle(text))
-    terminalreporter.write_line(f"\n{shown}\n")
+    def pytest_terminal_summary(self, terminalreporter, config: pytest.Config) -> None:
+        """Show what was found, and what to do next."""
+        if not self.explained:
+            return
+        ran = [name for result in self.explained for name in result.statuses]
+        own, before = tests_own_exercises(config), dict.fromkeys(ran, Status.UNCHECKED)
+        if own:
+            progress.remember(self.explained)
+            before = progress.status_of_all()
+        known = before | progress.found_in(self.explained)
+        parts = [report(self.explained), board_of(self.explained, known)]
+        if own:
+            parts.append(next_steps(known, prefer=tuple(ran)))
+        text = "\n\n".join(filter(None, parts))
+        shown = fitting(text if terminalreporter.hasmarkup else click.unstyle(text))
+        terminalreporter.write_line(f"\n{shown}\n")
 
 
 def board_of(results: Sequence[LessonResult], known: dict[str, Status]) -> str:
     """Return the board of one lesson in full, or of all of them in a line each."""
     if len(results) != 1:
         return course_board(known)
-    (lesson,) = (one for one in lessons() if one.stem == results[0].lesson)
+    lesson = find_lesson(results[0].lesson)
     return lesson_board(lesson, known, shown=results[0].statuses)
