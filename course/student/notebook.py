@@ -49,8 +49,7 @@ class Exercises:
         self._source: bytes | None = None
         self._names = LessonExercises({}, {})
         self._trouble = ""
-        self._told: set[tuple[int, str]] = set()
-        """Which names were asked for in which cells."""
+        self._told: set[tuple[int, str]] = set()  # which names were asked for in which cells
 
     def __getattr__(self, name: str) -> Any:
         if name not in dir(self):
@@ -80,7 +79,8 @@ class Exercises:
 
     def _tell_about(self, name: str) -> None:
         """Say what is odd about a name, or about the whole file; looked at once a cell."""
-        about = _cell(), "" if self._trouble else name
+        cell = getattr(get_ipython(), "execution_count", 0)  # outside of a notebook, there is none
+        about = cell, "" if self._trouble else name
         if about not in self._told:
             self._told.add(about)
             if sentence := self._oddity(name):
@@ -104,11 +104,6 @@ class Exercises:
         if wrong:
             sentences.append(f"This is your own {listed(wrong)}, which the last check found wrong.")
         return " ".join(sentences)
-
-
-def _cell() -> int:
-    """Return the number of the cell that runs."""
-    return get_ipython().execution_count if get_ipython() else 0
 
 
 class Banner:

@@ -16,9 +16,6 @@ from course.core.console import PREFIX, command_prefix
 
 _SETTINGS = Path(__file__).with_name("jupyter_config")
 
-PATIENCE = 10
-"""Seconds for JupyterLab to end its kernels."""
-
 
 def start(notebook: Path, *options: str) -> subprocess.Popen:
     """Start JupyterLab with a notebook, and with options for JupyterLab.
@@ -49,6 +46,6 @@ def wait_for(server: subprocess.Popen) -> int:
         return server.wait()
     except KeyboardInterrupt:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return server.wait(PATIENCE)  # from a terminal, it has heard Ctrl+C as well
+            return server.wait(10)  # from a terminal, it has heard Ctrl+C as well, and ends kernels
         server.terminate()
         return server.wait()

@@ -24,9 +24,7 @@ from course.student.instrument.own import write_own
 _SITE = Path(site.__file__).parent
 
 
-def write_texts(
-    status: Mapping[str, str], tell: Callable[[str], object] = lambda what: None
-) -> Path:
+def write_texts(status: Mapping[str, str], tell: Callable[[str], object] = print) -> Path:
     """Write all texts as pages that know what the student has written, and return their folder.
 
     Args:
