@@ -2,12 +2,31 @@
 
 import re
 
+import pytest
+
 from course import ROOT
 from course.core.syllabus import lessons
 from course.publishing.lab.script import rooms
 
 LESSONS = ROOT / "course" / "lessons"
+TEXTS = sorted([*LESSONS.glob("*.md"), *LESSONS.glob("*/README.md")])
 GLOSSARY = (LESSONS / "glossary.md").read_text(encoding="utf-8")
+
+
+def anchors(text: str) -> list[str]:
+    """What GitHub and the site call the headings of a text."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.M)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_link_within_the_repository_leads_to_a_file_and_a_heading(path):
+    """As GitHub shows the texts; the site's own links are another matter."""
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
 
 
 def test_each_lesson_opens_with_a_scene_around_a_picture():
