@@ -22,9 +22,16 @@ def printable(text: str) -> str:
     >>> printable("a" + chr(27) + "[31m")
     'a�[31m'
     """
-    if all(map(str.isprintable, text.split("\n"))):  # as nearly always
+    if text.isascii() and all(map(str.isprintable, text.split("\n"))):  # as nearly always
         return text
+    text = _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", text)
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks of Unicode that show nothing: whole sentences can be made of them."""
 
 
 def safe_name(name: str) -> str:
@@ -62,7 +69,7 @@ def first_few(names: Sequence[str], separator: str = ", ") -> str:
 
 def _plain(text: str, also: str) -> str:
     """Keep letters, marks and digits of any script and the characters of `also`."""
-    text = unicodedata.normalize("NFC", text)
+    text = _INVISIBLE.sub("_", unicodedata.normalize("NFC", text))
     if len(text) > MAX_NAME_LENGTH:
         text = f"{text[: MAX_NAME_LENGTH - 3]}..."
     return "".join(c if c in also or unicodedata.category(c)[0] in "LMN" else "_" for c in text)

@@ -765,7 +765,7 @@ def _says_the_same(a: StudentError, b: StudentError) -> bool:
 
 def _by_hand(error: StudentError) -> bool:
     """Return whether a statement of the student's raised an error: its words are free."""
-    return re.split(r"\S+\.py:\d+: ", error.where)[-1].startswith("raise ")
+    return re.split(r"\.py:\d+: ", error.where)[-1].startswith("raise ")
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -22,6 +22,7 @@ from course.grading.nbgrader.submissions import (
 )
 from course.grading.submissions import SubmissionsError
 from course.grading.submissions.archives import is_archive
+from course.grading.submissions.file_names import platform_name
 from course.grading.submissions.process import read_class
 
 
@@ -92,7 +93,8 @@ class Extractor(ExtractorPlugin):
             super().extract(archive_path, extracted_path)
             return
         given = [*Path(archive_path).iterdir()]
-        of_class = given[0] if len(given) == 1 and is_archive(given[0].name) else archive_path
+        is_of_class = [is_archive(one.name) and not platform_name(one.name) for one in given]
+        of_class = given[0] if is_of_class == [True] else archive_path
         name = lesson.notebook.stem
         try:
             found = read_class(of_class, notebook=name)

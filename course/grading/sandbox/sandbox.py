@@ -45,7 +45,8 @@ ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(2**30),  # memory that is freed is used again, not given
     "MALLOC_TRIM_THRESHOLD_": str(2**30),  # back to be requested again, page by page
     "MPLCONFIGDIR": "/tmp",  # or a module that imports Matplotlib could not be loaded
-    "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start
+    "OMP_THREAD_LIMIT": "1",  # PyTorch would die of the threads that it cannot start,
+    "OPENBLAS_NUM_THREADS": "1",  # and NumPy would wait for them
     "PATH": "/usr/bin:/bin",
     "TORCHDYNAMO_DISABLE": "1",  # there is no compiler here; what it would compile runs as it is
     "TORCHINDUCTOR_CACHE_DIR": "/",  # or importing an optimizer looks for one to write to

@@ -88,7 +88,8 @@ def _opener_of(file: BinaryIO) -> Callable[..., Iterator[Member]]:
 _OTHER_KINDS = {b"Rar!\x1a\x07": "a RAR archive", b"7z\xbc\xaf\x27\x1c": "a 7z archive"}
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open, b"BZh": bz2.open}
 _ENDINGS = (".zip", ".rar", ".7z", ".tar", ".tgz", ".tbz2", ".txz", ".gz", ".bz2", ".xz")
-_ENDINGS += tuple(f".tar{ending}" for ending in (".gz", ".bz2", ".xz"))
+_ENDINGS += (".zst", ".lzma", ".zipx", ".jar", ".001", ".part", ".crdownload")  # for a note
+_ENDINGS += tuple(f".tar{ending}" for ending in (".gz", ".bz2", ".xz", ".zst", ".lzma"))
 
 
 def without_ending(name: str) -> str:

@@ -15,7 +15,7 @@ MAX_LENGTH = 255
 
 CANVAS = re.compile(
     r"(?P<name>(?:(?!_assignsubmission_)[\w\x80-\U0010ffff])+?)"  # \w is no vowel sign
-    r"(?P<late>_LATE)?_(?P<id>\d{3,})_\d{3,}_(?P<file>.+)"
+    r"(?P<late>_LATE)?_(?P<id>\d{3,})_(?:\d{3,}_(?P<file>.+)|(?:text|link)\.html)"
 )
 _CANVAS_WITHOUT_NAMES = re.compile(
     r"(?P<late>LATE_)?(?P<name>anon_(?P<id>(?!LATE_|\d+_)[^\W_]+))_\d{3,}_(?P<file>.+)"
@@ -66,7 +66,7 @@ def platform_name(name: str, kind: str = "file") -> re.Match | None:
 def name_of(path: tuple[str, ...]) -> str:
     """Return what a student called a file; at the top, a platform has put more around it."""
     match = platform_name(path[0]) if len(path) == 1 else None
-    return match["file"] if match else path[-1]
+    return (match and match["file"]) or path[-1]
 
 
 @cache
@@ -145,7 +145,7 @@ def is_wanted(path: tuple[str, ...]) -> bool:
     if len(path) == 1:
         return True
     name = path[-1].lower()
-    is_near_the_top = is_archive(name) and len(path) <= 3
+    is_near_the_top = is_archive(name) and len(path) <= 5  # Teams: Jane/HW1/Version 1/work.zip
     is_source = name == "exercises" or is_code(path) or is_notebook(path)
     is_of_lesson = any(names_lesson(path, stem) for stem in stems())
     return len(path) <= MAX_DEPTH and (is_near_the_top or is_source or is_of_lesson)

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import io
 import itertools
 import os
-import re
 import stat
+import tokenize
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -233,12 +234,12 @@ def in_utf_8(source: bytes) -> bytes:
     try:
         source.decode("utf-8")
     except UnicodeDecodeError:
-        if not any(map(_CODING.match, source.split(b"\n", 2)[:2])):
+        named = ""
+        with contextlib.suppress(SyntaxError):
+            named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        if named in ("", "utf-8", "utf-8-sig"):
             raise NeedsInstructor("is not saved as UTF-8: choose that encoding") from None
     return source
-
-
-_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=]")
 
 
 def place(path: tuple[str, ...]) -> str:

@@ -198,6 +198,9 @@ HONEST = {
         "layer(torch.rand(99, 50, 16)).square().mean().backward()\n"
         f"torch.optim.AdamW(layer.parameters()).step()\n{ROPE}"
     ),
+    "with NumPy, whose larger products want threads": (
+        f"import numpy as np\n\nsquare = np.ones((200, 200), np.float32)\nsquare @ square\n{ROPE}"
+    ),
     "with a print": with_body(
         "rotate_half",
         "print('here'); x1, x2 = args[0].chunk(2, -1); return torch.cat((-x2, x1), dim=-1)",

@@ -381,6 +381,8 @@ ODD = {
         "bob/rope.py": "# coding: cp1252\n# Zoë".encode("cp1252"),
         "cid/rope.py": "# Zoë".encode("utf-8-sig"),
         "dan/rope.py": "# Zoë".encode("utf-16"),
+        "eve/rope.py": "# coding: utf-8\n# Zoë".encode("cp1252"),
+        "fay/rope.py": '"""\n# coding: cp1252\nZoë"""'.encode("cp1252"),
     },
     "zips as `course submit` calls them": dict.fromkeys(
         ["submission.zip", "submission (2).zip", "ann/submission.zip"], ROPE
@@ -495,6 +497,10 @@ two attempts on Brightspace: 4711-90 - Jane van-Doe - Nov 30, 2026 1107 AM/rope.
   4712-1 - Bob - 28 nov. 2026 13 05 - rope.py=b
 two assignments of nbgrader: ann/one/rope.py=a | ann/two/lookup.py=b
 a student called solutions: solutions/rope.py=a
+a text or a link on Canvas: ann_123_text.html=x | bob_LATE_124_link.html=x
+zips of Teams: Jane Doe/HW1/Version 1/work.zip::rope.py=a
+containers that nobody opens: ann.tar.zst=x | bob/rope.py=b | bob/work.zipx=x | cid/hw.zip.part=x
+letters that show nothing: ㅤ.zip::rope.py=a | bob️/rope.py=b | bob/rope.py=b
 other capitals: ann/Rope.py=a
 what cannot be graded: ann_12345_6789_work.rar | work.7z | eve.zip | fay/work.zip | jane.py |
   cid/notes.txt | dan/a/b/notes.txt | gus/rope.pyc | gus/test_rope.py

@@ -3,6 +3,7 @@
 import ast
 import math
 import re
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -355,6 +356,16 @@ def test_no_mistake_is_run_where_name_or_arguments_do_not_fit(diagnosis_of, monk
     monkeypatch.setattr(KnownMistake, "explains", lambda self, _: ran.append(self) or False)
     diagnosis_of("lookup.lookup", f"def {head}:\n    return weight[ids]")
     assert ran == []
+
+
+def test_a_long_line_that_raises_takes_no_time():
+    """What isn't linear takes a tenth of a second for each of thousands of comparisons."""
+    error = StudentError(
+        ("RuntimeError",), "no", f"exercises/rope.py:5: raise E('{'.py:1' * 900}')"
+    )
+    start = time.process_time()
+    assert diagnoses._by_hand(error)  # noqa: SLF001
+    assert time.process_time() - start < 0.05
 
 
 # --- how the search goes -------------------------------------------------------------------------
