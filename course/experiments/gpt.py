@@ -358,10 +358,7 @@ def students_code(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (
-        OSError,
-        TrainingStopped,
-    ):  # of the disk, or nobody hears of it any more; or it is one already
+    except (OSError, TrainingStopped):  # of the disk, or nobody hears of it; or it is one already
         raise
     except Exception as error:
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

@@ -386,11 +386,6 @@ def losses_far(
     return losses
 
 
-def far_ids(published: PublishedModel) -> tuple[str, Tensor]:
-    """Return a name and the ids (1, T) of a text half again as long as those of the training."""
-    return sample_ids(published, n_tokens(published) + 1)
-
-
 def n_tokens(published: PublishedModel) -> int:
     """Return how many tokens are read."""
     return round(FACTOR * published.sizes["max_seq_len"])

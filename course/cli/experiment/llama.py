@@ -231,7 +231,7 @@ def _print_far(published: "PublishedModel", as_json: bool) -> None:
     from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
 
-    name, ids = experiment.far_ids(published)
+    name, ids = experiment.sample_ids(published, experiment.n_tokens(published) + 1)
     n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
     ways = experiment.ways(published)
     click.echo(

@@ -17,7 +17,7 @@ from course.publishing.figures.diagrams import (
     name_row,
     outline,
 )
-from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.measured import committed, measured, reference, unpacked
 from course.publishing.figures.palette import (
     ACCENT,
     CARD,
@@ -31,7 +31,6 @@ from course.publishing.figures.palette import (
 )
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, Point, note, write
-from course.publishing.lab.trained import committed, unpacked
 
 WORDS = ["dog", "bites", "man"]
 
@@ -278,7 +277,7 @@ def tokens_read() -> Picture:
 
 def _read_by(head: int, words: list[str]) -> list[float]:
     """Return how much the last word reads each word, in the small model that rotates."""
-    numbers = committed()
+    numbers = committed()["gpt"]
     model = {name: unpacked(numbers["models"]["rope"][name]) for name in ("tokens", "qkv", "norms")}
     rows = model["tokens"][[numbers["words"].index(word) for word in words]]  # (T, C)
     rows = numbers["models"]["rope"]["loudness"] * rows

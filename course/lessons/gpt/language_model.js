@@ -2,12 +2,12 @@
 // They are trained separately: "none" is not told any position, "rope" rotates queries and keys.
 
 const sizes = () => {
-  const { heads, models } = window.COURSE_NUMBERS;
+  const { heads, models } = window.COURSE_NUMBERS.gpt;
   const width = models.none.tokens.shape[1];
   return { heads, width, perHead: width / heads };
 };
 
-const weight = (scheme, name) => unpacked(window.COURSE_NUMBERS.models[scheme][name]);
+const weight = (scheme, name) => unpacked(window.COURSE_NUMBERS.gpt.models[scheme][name]);
 
 /** A row divided by the root of its mean square, each feature times its own weight. */
 function normed(row, weights) {
@@ -17,7 +17,7 @@ function normed(row, weights) {
 
 /** The rows that go into the block: (T, C). */
 function tokenRows(scheme, sentence) {
-  const { words, models } = window.COURSE_NUMBERS;
+  const { words, models } = window.COURSE_NUMBERS.gpt;
   const { loudness } = models[scheme];
   const table = weight(scheme, "tokens");
   return sentence.map((word) => table[words.indexOf(word)].map((value) => loudness * value));
@@ -54,7 +54,7 @@ function nextWords(scheme, sentence, count) {
   const wide = applied(weight(scheme, "widen"), normed(x, second)).map(gelu);
   const out = normed(added(x, applied(weight(scheme, "narrow"), wide)), last);
   return softmax(applied(weight(scheme, "tokens"), out))
-    .map((probability, id) => [window.COURSE_NUMBERS.words[id], probability])
+    .map((probability, id) => [window.COURSE_NUMBERS.gpt.words[id], probability])
     .sort((one, other) => other[1] - one[1])
     .slice(0, count);
 }

@@ -1,8 +1,9 @@
-"""Measure what 512 trained positions look like in MiniLM, next to its token table.
+"""Measure what trained positions look like: 512 of MiniLM, and those of a figure to play with.
 
     python course/lessons/learned/measure.py --to course/lessons/learned/figures
 
-writes real_positions.json, in a few seconds. `course data minilm` fetches the model.
+writes real_positions.json and to_play_with.json, in half a minute. `course data minilm` fetches the
+model.
 """
 
 import json
@@ -16,9 +17,13 @@ from torch import Tensor
 
 from course.data import data_folder
 from course.data.reading import DataError
-from course.publishing.figures.measured import measure
+from course.experiments.word_models import tokenizer_of_words, trained
+from course.publishing.figures.measured import measure, packed
 
 FILE = "all-MiniLM-L6-v2.safetensors"
+
+SHOWN = 64
+"""Rows of the table to play with."""
 
 
 def minilm_weight(name: str) -> Tensor:
@@ -61,5 +66,15 @@ def real_positions(quick: bool) -> dict[str, Any]:
     }
 
 
+def to_play_with(quick: bool) -> dict[str, Any]:
+    """Return the tables of a small model that adds a learned row for each position."""
+    model = trained("learned", quick)
+    return {
+        "words": tokenizer_of_words().words,
+        "positions": packed(model.added(SHOWN)),
+        "tokens": packed(model.token_scale * model.tokens.weight),
+    }
+
+
 if __name__ == "__main__":
-    measure(__doc__, real_positions)
+    measure(__doc__, real_positions, to_play_with)

@@ -10,11 +10,11 @@ SCENES.learned = {
   start: { position: 3, word: "king" },
   demo: { position: 9 },
   draw(state, set, width) {
-    const { words, learned } = window.COURSE_NUMBERS;
+    const { words, positions, tokens } = window.COURSE_NUMBERS.learned;
     const position = Math.round(state.position);
-    const reference = unpacked(learned.positions).slice(0, TABLE_ROWS);
+    const reference = unpacked(positions).slice(0, TABLE_ROWS);
     const table = ownNumbers("learned").rows?.slice(0, TABLE_ROWS) ?? reference;
-    const token = unpacked(learned.tokens)[words.indexOf(state.word)];
+    const token = unpacked(tokens)[words.indexOf(state.word)];
     const row = table[position];
     const left = 112;
     const wide = (width - left) / token.length;

@@ -6,11 +6,10 @@ import torch
 
 from course.publishing.figures.charts import chart
 from course.publishing.figures.diagrams import arrow, box, cells, diagram, dial, hand, name_row
-from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.measured import committed, measured, reference, unpacked
 from course.publishing.figures.palette import ACCENT, FAINT, KEY, QUERY, QUIET, SECOND, THIRD, WRONG
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.words import TEXT, write
-from course.publishing.lab.trained import committed, unpacked
 
 LOOKED_AT = 7
 """Rome, in the text of the head to play with."""

@@ -10,7 +10,7 @@ from matplotlib.patches import Polygon
 from course.lessons.skipgram.names import name_points
 from course.publishing.figures.charts import chart, curve, log_axis, spread_out
 from course.publishing.figures.diagrams import arrow, cells, diagram, name_column, name_row
-from course.publishing.figures.measured import measured, reference
+from course.publishing.figures.measured import committed, measured, reference, unpacked
 from course.publishing.figures.palette import (
     ACCENT,
     CARD,
@@ -25,7 +25,6 @@ from course.publishing.figures.palette import (
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.shapes import Array
 from course.publishing.figures.words import TEXT, note, signed, write
-from course.publishing.lab.trained import committed, unpacked
 
 WORDS = ["the", "king", "rules", "the", "queen", "rules"]
 VOCABULARY = ["the", "king", "rules", "queen"]

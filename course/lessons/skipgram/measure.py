@@ -2,8 +2,9 @@
 
     python course/lessons/skipgram/measure.py --to course/lessons/skipgram/figures
 
-writes two_tables.json and scores_and_pmi.json, of figures, and analogies.json, of tables in lesson
-6 and its notebook, in two minutes. `course data all` and `course data smollm2` fetch the data.
+writes two_tables.json, scores_and_pmi.json and to_play_with.json, of figures, and analogies.json,
+of tables in lesson 6 and its notebook, in two minutes. `course data all` and `course data smollm2`
+fetch the data.
 
 Shapes: V words, C features, Q questions "a is to b as c is to d".
 """
@@ -16,12 +17,13 @@ from torch import Tensor
 
 from course.data import data_folder
 from course.data.glove import open_glove
-from course.data.kingdom import kingdom_text
+from course.data.kingdom import NOUNS, kingdom_text
 from course.data.published import open_smollm2
 from course.data.reading import read_text
+from course.data.tokenizers import WordTokenizer
 from course.lessons.skipgram.real_words import against_pmi, every_way, n_right, trained, words_of
 from course.lessons.skipgram.shifted_pmi import fits
-from course.publishing.figures.measured import measure, reference
+from course.publishing.figures.measured import measure, packed, reference
 
 QUESTIONS = (
     ("man", "king", "woman", "queen"),
@@ -114,6 +116,21 @@ def n_right_by_rule(units: Tensor, index: dict[str, int], asked: list[list[str]]
     return [len(questions), *counts.tolist()]
 
 
+def to_play_with(quick: bool) -> dict[str, Any]:
+    """Return the kingdom's nouns and their rows, of length 1, trained as in the notebook."""
+    skipgram, tokenizer = reference("skipgram"), WordTokenizer.from_text(kingdom_text())
+    ids, counts = torch.tensor(tokenizer.encode(kingdom_text())), torch.tensor(tokenizer.counts)
+    torch.manual_seed(0)
+    model = skipgram.SkipGram(len(counts), 16)
+    noise = skipgram.noise_distribution(counts, 0.75)
+    generator = torch.Generator().manual_seed(0)
+    pairs = skipgram.skipgram_pairs(ids, 2)
+    skipgram.train_skipgram(model, *pairs, noise, epochs=1 if quick else 10, generator=generator)
+    nouns = list(NOUNS)
+    rows = F.normalize(model.center.weight.detach(), dim=-1)
+    return {"words": nouns, "rows": packed(rows[[tokenizer.id_of[noun] for noun in nouns]])}
+
+
 def shakespeare() -> str:
     """Return TinyShakespeare.
 
@@ -126,4 +143,4 @@ def shakespeare() -> str:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # products this small are not worth sharing
-    measure(__doc__, two_tables, scores_and_pmi, analogies)
+    measure(__doc__, two_tables, scores_and_pmi, analogies, to_play_with)

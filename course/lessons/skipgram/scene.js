@@ -124,3 +124,12 @@ function apart(points) {
 }
 
 const away = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
+
+function arrow([x1, y1], [x2, y2], look) {
+  const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
+  const transform = `translate(${x2} ${y2}) rotate(${turn})`;
+  return h("g", {}, [
+    line([x1, y1], [x2, y2], look),
+    h("path", { d: "M2 0L-9 -5V5Z", transform, class: `filled ${look}` }),
+  ]);
+}

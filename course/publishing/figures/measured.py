@@ -1,6 +1,11 @@
-"""What figures of texts draw: what the reference computes, and numbers that were measured once."""
+"""What figures of texts draw: what the reference computes, and numbers that were measured once.
+
+Those of a figure to play with are in `figures/to_play_with.json` of a lesson's room; the tensors in
+it are 8-bit whole numbers, with one scale each, in base64.
+"""
 
 import argparse
+import base64
 import json
 import sys
 from collections.abc import Callable
@@ -8,7 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from course import root
+from course.core.syllabus import lessons
 from course.data.reading import DataError
 from course.testing.loading import load_module
 
@@ -29,6 +39,31 @@ def measured(stem: str, name: str) -> dict:
     """
     path = root() / "course" / "lessons" / stem / "figures" / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def committed() -> dict[str, dict[str, Any]]:
+    """Return the numbers of figures to play with, of each lesson that has some, by its stem."""
+    name = "to_play_with"
+    stems = [one.stem for one in lessons() if (one.room / "figures" / f"{name}.json").exists()]
+    return {stem: measured(stem, name) for stem in stems}
+
+
+def packed(tensor: Tensor) -> dict[str, Any]:
+    """Return a tensor in a quarter of its bytes.
+
+    >>> packed(torch.tensor([[0.0, 1.0]]))
+    {'shape': [1, 2], 'scale': 0.007874, 'base64': 'AH8='}
+    """
+    scale = max(round(tensor.abs().max().item() / 127, 6), 1e-6)
+    whole = (tensor.detach() / scale).round().clamp(-127, 127).to(torch.int8).contiguous().numpy()
+    coded = base64.b64encode(whole.tobytes()).decode("ascii")
+    return {"shape": list(tensor.shape), "scale": scale, "base64": coded}
+
+
+def unpacked(tensor: dict[str, Any]) -> Tensor:
+    """Return the numbers of a packed tensor, float32."""
+    whole = np.frombuffer(base64.b64decode(tensor["base64"]), np.int8).reshape(tensor["shape"])
+    return torch.from_numpy(whole * np.float32(tensor["scale"]))
 
 
 def as_measured(how: str, **numbers: object) -> str:

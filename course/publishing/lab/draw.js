@@ -55,15 +55,6 @@ const line = ([x1, y1], [x2, y2], look = "") => h("line", { x1, y1, x2, y2, clas
 const circle = ([cx, cy], r, look = "") => h("circle", { cx, cy, r, class: look });
 const path = (d, look = "") => h("path", { d, class: look });
 
-function arrow([x1, y1], [x2, y2], look) {
-  const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
-  const transform = `translate(${x2} ${y2}) rotate(${turn})`;
-  return h("g", {}, [
-    line([x1, y1], [x2, y2], look),
-    h("path", { d: "M2 0L-9 -5V5Z", transform, class: `filled ${look}` }),
-  ]);
-}
-
 function rect([x, y], [width, height], look = "", rx = 4) {
   return h("rect", { x, y, width: Math.max(0, width), height: Math.max(0, height), rx, class: look });
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from course.core.syllabus import lessons
 from course.publishing.figures import of_room, palette
+from course.publishing.figures.measured import committed
 from course.publishing.figures.palette import ON_DARK, TINTS
-from course.publishing.lab.trained import committed
 
 _HERE = Path(__file__).parent
 
@@ -27,11 +27,7 @@ _ROOM = re.compile(r"^SCENES\.(\w+) = .*?^room: \[(\d+), (\d+)\],$", re.DOTALL |
 def write_lab(folder: Path) -> None:
     """Write `lab.js`, `lab.css` and `lab-numbers.js` into a folder."""
     numbers = f"window.COURSE_NUMBERS = {json.dumps(committed())};\n"
-    for name, text in (
-        ("lab.js", script()),
-        ("lab.css", styles()),
-        ("lab-numbers.js", numbers),
-    ):
+    for name, text in (("lab.js", script()), ("lab.css", styles()), ("lab-numbers.js", numbers)):
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -76,14 +72,8 @@ def styles() -> str:
         f'course-lab[scene="{scene}"] {{ --room: {desktop}px; --room-on-a-phone: {phone}px; }}'
         for scene, (phone, desktop) in rooms().items()
     ]
-    return "\n".join(
-        [
-            f"course-lab {{ {' '.join(colors)} }}",
-            *looks,
-            *room,
-            (_HERE / "lab.css").read_text(encoding="utf-8"),
-        ]
-    )
+    rules = (_HERE / "lab.css").read_text(encoding="utf-8")
+    return "\n".join([f"course-lab {{ {' '.join(colors)} }}", *looks, *room, rules])
 
 
 def _color(name: str) -> str:

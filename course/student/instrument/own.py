@@ -17,8 +17,8 @@ from course.core.files import write_atomically
 from course.core.stubs import stubs_in
 from course.core.syllabus import Lesson, Status, find_lesson
 from course.mistakes.diagnosis import diagnoser
+from course.publishing.figures.measured import committed, unpacked
 from course.publishing.figures.words import listing
-from course.publishing.lab.trained import committed, unpacked
 from course.student.exercises import reference_exercises, written_exercises
 from course.student.instrument.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
 from course.student.progress import load, save
@@ -113,7 +113,8 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
         lesson.room / "mistakes.txt",
         lesson.room / "styles.py",
         answers.pack(),
-        *(_HERE / name for name in ("own.py", "positions.py", "trained.json")),
+        *(_HERE / name for name in ("own.py", "positions.py")),
+        find_lesson("learned").room / "figures" / "to_play_with.json",
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")
     return digest.hexdigest()

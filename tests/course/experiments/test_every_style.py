@@ -26,8 +26,8 @@ from course.experiments import (
     tasks,
     training,
 )
-from course.experiments.instrument import SIZE
 from course.experiments.training import QUICK, TrainingSettings
+from course.experiments.word_models import SIZE
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text
 from course.publishing.building.notebooks import LAB, SHOOT_OUT, notebook_from, source_of

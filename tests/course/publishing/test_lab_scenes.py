@@ -13,9 +13,9 @@ import torch
 
 from course.core.syllabus import find_lesson, lessons
 from course.experiments.character_gpt import CharacterGPT
-from course.experiments.instrument import READ, SIZE, reference_parts
+from course.experiments.word_models import READ, SIZE, reference_parts
+from course.publishing.figures.measured import committed, unpacked
 from course.publishing.lab.script import examples, rooms, write_lab
-from course.publishing.lab.trained import committed, unpacked
 from course.student import texts
 from course.testing.loading import load_module
 
@@ -66,7 +66,7 @@ def solved(stem):
 @cache
 def model_of(scheme):
     """PyTorch's model of the numbers on the pages, which are those of a training (test_lab.py)."""
-    numbers = committed()["models"][scheme]
+    numbers = committed()["gpt"]["models"][scheme]
     weights = {name: unpacked(one) for name, one in numbers.items() if name != "loudness"}
     model = CharacterGPT(len(weights["tokens"]), SIZE, scheme, reference_parts)
     model.token_scale, (block,) = numbers["loudness"], model.blocks
@@ -359,7 +359,7 @@ def test_hands_leave_their_arcs_as_the_references_frequencies_say(opened):
 def test_the_small_models_say_what_pytorch_says_in_every_order(opened):
     page = opened("gpt")
     model = model_of("rope")
-    words = committed()["words"]
+    words = committed()["gpt"]["words"]
 
     def asked():
         sentence = [one.text_content() for one in page.locator(".lab .word .on-pill").all()]
@@ -389,7 +389,7 @@ def test_two_words_change_places_and_only_a_model_with_positions_notices(opened,
     page = opened(alone(tmp_path, "order"), viewport={"width": 800, "height": 600})
 
     def expected(scheme, sentence):
-        ids = [committed()["words"].index(word) for word in sentence.split()]
+        ids = [committed()["gpt"]["words"].index(word) for word in sentence.split()]
         return model_of(scheme)(torch.tensor([ids]))[0, -1].softmax(-1).max().item()
 
     assert "“gates”" in seen(page)

@@ -6,17 +6,18 @@ Those in a browser need Playwright and a Chromium, as in test_lab_scenes.py.
 import cmath
 import math
 import re
+import runpy
 import sys
 from unittest.mock import Mock
 
 import pytest
 import torch
 
+from course import ROOT
 from course.core.stubs import stub_from
 from course.core.syllabus import Status, find_lesson
-from course.experiments.instrument import made
+from course.publishing.figures.measured import committed, unpacked
 from course.publishing.lab.script import examples, write_lab
-from course.publishing.lab.trained import committed, unpacked
 from course.student import texts
 from course.student.exercises import (
     passing_exercises,
@@ -372,7 +373,8 @@ def test_own_rows_are_added_to_the_word(opened):
 
 
 @pytest.mark.slow
-def test_the_committed_numbers_are_those_of_a_new_training():
+@pytest.mark.parametrize("stem", ["learned", "skipgram", "gpt"])
+def test_the_committed_numbers_are_those_of_a_new_training(stem):
     def close(one, other):
         if isinstance(one, dict) and "base64" in one:
             kept, new = unpacked(one), unpacked(other)
@@ -384,4 +386,6 @@ def test_the_committed_numbers_are_those_of_a_new_training():
         else:
             assert one == other
 
-    close(committed(), made())
+    script = runpy.run_path(str(ROOT / "course" / "lessons" / stem / "measure.py"))
+    kept = committed()[stem]
+    close(kept, {"how": kept["how"], **script["to_play_with"](False)})
