@@ -243,9 +243,7 @@ class KnownMistakes:
         if any(isinstance(one, StudentError) for one in right) or _may_be_a_refusal(seen):
             return {"refusal"}
         right = right[: len(seen.trace)]
-        if _outline(right) != _outline(seen.trace):
-            return {"form"}
-        return {"values"}
+        return {"values" if _outline(right) == _outline(seen.trace) else "form"}
 
     @functools.cached_property
     def _right(self) -> Examination:
@@ -301,14 +299,13 @@ def diagnose(
         return None
     wrong = sorted(
         (one for one in findings if one.status == Status.WRONG),
-        key=lambda one: (
-            0 if _raised_at_once(one) else one.seconds
-        ),  # in a file the simplest is first
+        key=lambda one: 0 if _raised_at_once(one) else one.seconds,  # the simplest is first
     )
     passed = sorted(
         (one for one in findings if one.status == Status.PASSED), key=lambda one: one.seconds
     )
-    if any(map(_is_unfinished, wrong)) or not any(map(_shows_something, wrong)):
+    shows = [one for one in wrong if one.trace or one.mismatches or _compared_text(one)]
+    if not shows or any(map(_is_unfinished, wrong)):  # nothing comes from what is not there
         return None
     must_pass = [one.case for one in passed]
     sample = _sample(wrong)
@@ -359,10 +356,8 @@ def diagnose(
             return _named(whole, wrong, another=False) or _explained_error(findings)
     left = start + seconds[0] - time.process_time()
     pairs = _pairs(evidence, alike, _within(min(seconds[1], left)))
-    in_order = sorted(
-        range(len(sample)), key=lambda n: [found[n] for found in evidence.values()].count(_AGREES)
-    )
-    sample = [sample[n] for n in in_order]
+    n_agree = [[found[n] for found in evidence.values()].count(_AGREES) for n in range(len(sample))]
+    sample = [sample[n] for n in sorted(range(len(sample)), key=n_agree.__getitem__)]
     of_two = _one_of_two(pairs, known, wrong, sample, must_pass, seconds[1] / 4)
     if of_two:
         return of_two
@@ -470,16 +465,13 @@ def _raised_at_once(seen: Finding) -> bool:
     return bool(own) and all(one.raised for one in own)
 
 
+_ABOUT_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError"}
+
+
 def _is_about_names(seen: Finding) -> bool:
     """Return whether a test met an error that comes from what code says, not from its values."""
     kinds = seen.failure.kinds if isinstance(seen.failure, StudentError) else ("",)
-    return kinds[0] in (
-        "AttributeError",
-        "ImportError",
-        "ModuleNotFoundError",
-        "NameError",
-        "TypeError",
-    )
+    return kinds[0] in _ABOUT_NAMES
 
 
 def _heads(text: str) -> list[str]:
@@ -527,11 +519,6 @@ def _is_unfinished(seen: Finding) -> bool:
     """Return whether a test met `raise NotImplementedError`, the sign of what is still to come."""
     error = seen.failure
     return isinstance(error, StudentError) and error.kinds[0] == NotImplementedError.__name__
-
-
-def _shows_something(seen: Finding) -> bool:
-    """Return whether anything came back: nothing does from a function that is not there."""
-    return bool(seen.trace or seen.mismatches or _compared_text(seen))
 
 
 def _is_telling(seen: Finding) -> bool:
@@ -623,17 +610,12 @@ def _evidence(known: KnownMistake, wrong: Sequence[Finding]) -> list[int]:
     return evidence
 
 
-_SPEAKS_FOR_BOTH = {
-    (_PASSES, _DIFFERS): -3.0,
-    (_PASSES, _LIKE): -1.5,
-    (_PASSES, _AGREES): 2.5,
-    (_DIFFERS, _DIFFERS): -2.0,
-    (_DIFFERS, _LIKE): -0.5,
-    (_DIFFERS, _AGREES): 1.5,
-    (_LIKE, _LIKE): 0.0,
-    (_LIKE, _AGREES): 1.0,
-    (_AGREES, _AGREES): -1.0,
-}
+_SPEAKS_FOR_BOTH = (
+    (-math.inf, -3.0, -1.5, 2.5),  # one passes; the other passes, differs, is like it, agrees
+    (-3.0, -2.0, -0.5, 1.5),
+    (-1.5, -0.5, 0.0, 1.0),
+    (2.5, 1.5, 1.0, -1.0),
+)
 """What one test says for two mistakes at once, by what it says for each alone: log odds.
 
 Fitted by logistic regression to 358 pairs, drawn from the mistakes of 33 exercises and made at
@@ -670,11 +652,10 @@ def _pairs(
             n_families == 2 and not agreeing.issuperset((one, other))
         ):
             continue
-        of_each = zip(evidence[one], evidence[other], strict=True)
-        of_tests = [tuple(sorted(both)) for both in of_each]
-        if min(better for _, better in of_tests) >= (_LIKE if n_families else _DIFFERS):
+        of_tests = list(zip(evidence[one], evidence[other], strict=True))
+        if min(map(max, of_tests)) >= (_LIKE if n_families else _DIFFERS):
             odds[one, other] = (
-                sum(map(_SPEAKS_FOR_BOTH.get, of_tests))
+                sum(_SPEAKS_FOR_BOTH[a][b] for a, b in of_tests)
                 + _FOR_AGREEING * len(agreeing & {one, other})
                 - _FOR_NOT_ITS_OWN * (len(families) + n_families)
                 + _FOR_LIKENESS * (alike[one] + alike[other])
