@@ -19,7 +19,7 @@ import torch
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import ProcessLimits, SandboxError, enter_namespaces, spawn
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
-from course.grading.sandbox.wire import ConnectionClosed, receive, send
+from course.grading.sandbox.wire import ConnectionClosed, dumps, loads, receive, send
 from course.grading.sandbox.worker import serve
 
 SECONDS_TO_END = 2.0
@@ -79,7 +79,7 @@ class ForkServer:
             SandboxError: the fork server has ended.
         """
         with contextlib.suppress(ConnectionClosed):  # then there is no answer either
-            send(self._connection, "spawn")
+            send(self._connection, dumps("spawn"))
         number, worker = _received_socket(self._connection, 16)
         if worker is None:
             raise SandboxError(ENDED)
@@ -97,8 +97,8 @@ class ForkServer:
         number, connection = worker
         connection.close()
         try:
-            send(self._connection, [number, has_hung_up])
-            why, was_lost = receive(self._connection)
+            send(self._connection, dumps([number, has_hung_up]))
+            why, was_lost = loads(*receive(self._connection))
         except ConnectionClosed:
             raise SandboxError(ENDED) from None
         return why, was_lost
@@ -123,7 +123,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
     workers = {}
     with contextlib.suppress(ConnectionClosed, ConnectionError):  # the judge has gone
         while True:
-            request = receive(connection)
+            request = loads(*receive(connection))
             if request == "spawn":
                 try:
                     worker = spawn(serve, limits, bool(confined))
@@ -137,7 +137,7 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
                 pid, has_hung_up = request
                 worker = workers.pop(pid)
                 worker.kill(SECONDS_TO_END if has_hung_up else 0.0)
-                send(connection, [worker.why_it_ended(), worker.was_lost])
+                send(connection, dumps([worker.why_it_ended(), worker.was_lost]))
     for worker in workers.values():
         worker.kill()
     os._exit(0)

@@ -14,6 +14,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every 
 
 _READ_FILE = 1 << 2
 _READ_DIR = 1 << 3
+_SET_NO_NEW_PRIVILEGES = 38  # prctl(2)
 
 
 class _Ruleset(ctypes.Structure):
@@ -43,8 +44,11 @@ def missing() -> list[str]:
     ]
 
 
-def prepare(readable: Iterable[str | Path]) -> int:
+def prepare(readable: Iterable[str | Path] | None = None) -> int:
     """Write the rules down: these files and folders may be read, and nothing else may be opened.
+
+    Args:
+        readable: if there are none given, all files may be read.
 
     Returns:
         A file descriptor, for `enter`.
@@ -52,41 +56,31 @@ def prepare(readable: Iterable[str | Path]) -> int:
     Raises:
         OSError: the kernel refused.
     """
-    ruleset = _ruleset(0)
-    for path in filter(os.path.exists, readable):
-        _allow_reading(ruleset, path)
-    return ruleset
-
-
-def prepare_reading() -> int:
-    """Write the rules down: all files may be read, and nothing else may be done with any.
-
-    Returns, raises: as `prepare`.
-    """
-    return _ruleset(_READ_FILE | _READ_DIR)
-
-
-def _ruleset(allowed: int) -> int:
-    """Forbid all kinds of access that this kernel knows, but for those that are allowed."""
-    version = _version()  # newer kernels know more kinds
+    allowed = _READ_FILE | _READ_DIR if readable is None else 0
+    version = _version()  # newer kernels know more kinds of access
     kinds_of_files = 13 + (version >= 2) + (version >= 3) + (version >= 5)
     forbidden = _Ruleset(
         files=((1 << kinds_of_files) - 1) & ~allowed,
         network=0b11 if version >= 4 else 0,  # to bind and to connect TCP sockets
         other_processes=0b11 if version >= 6 else 0,  # abstract sockets and signals
     )
-    return seccomp.system_call(
+    ruleset = seccomp.system_call(
         _CREATE_RULESET, ctypes.byref(forbidden), ctypes.sizeof(forbidden), 0
     )
+    for path in filter(os.path.exists, readable or ()):
+        _allow_reading(ruleset, path)
+    return ruleset
 
 
 def enter(ruleset: int) -> None:
-    """Give up what the rules forbid, for ever. The process must have set "no new privileges".
+    """Give up what the rules forbid, for ever, and any privileges that programs would give.
 
     Raises:
         OSError: the kernel refused.
     """
+    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     seccomp.system_call(_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
 
 
 def _allow_reading(ruleset: int, path: str | Path) -> None:

@@ -21,8 +21,8 @@ from course.grading.sandbox.wire import (
     WireError,
     dumps,
     loads,
-    receive_message,
-    send_message,
+    receive,
+    send,
 )
 from course.testing.clock import TimeIsUp
 from course.testing.executor import Ref
@@ -157,8 +157,8 @@ class RemoteModule:
         until = min(deadline, self._end)
         seconds_left = functools.partial(self.clock.seconds_until, until)
         try:
-            send_message(connection, request, seconds_left)
-            text, memory = receive_message(connection, seconds_left)
+            send(connection, request, seconds_left)
+            text, memory = receive(connection, seconds_left)
         except ReceiveTimeout:
             self.end()
             raise (TimeIsUp() if until == deadline else Stopped(TOO_LONG)) from None

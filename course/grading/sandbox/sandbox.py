@@ -56,7 +56,7 @@ ENVIRONMENT = {
 _READABLE = ("/dev/urandom", "/etc/ld.so.cache", "/lib", "/lib64", "/usr/lib", "/usr/lib64")
 """What Python and PyTorch read of the system."""
 
-_SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 4, 38  # prctl(2)
+_SET_DUMPABLE = 4  # prctl(2)
 _ENDED, _FAILED, _OUT_OF_MEMORY, _NOT_CONFINED = 0, 1, 77, 78  # exit statuses of a worker
 _LIMIT_REFUSED = 79
 _CONFINED = b"."
@@ -338,13 +338,10 @@ def _confine(kept: tuple[int, ...], limits: ProcessLimits, rules: _Rules, parent
         except (ValueError, OSError):
             os._exit(_LIMIT_REFUSED)
 
-    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     landlock.enter(rules.files)
-    os.close(rules.files)
     _drop_capabilities()
-    seccomp.system_call(
-        "prctl", _SET_DUMPABLE, 0, 0, 0, 0
-    )  # no core dump for programs that collect them
+    # no core dump for programs that collect them
+    seccomp.system_call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
     seccomp.enter(rules.system_calls)
 
 
@@ -354,10 +351,7 @@ def confine_judge() -> None:
     Raises:
         OSError: the kernel refused.
     """
-    seccomp.system_call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    rules = landlock.prepare_reading()
-    landlock.enter(rules)
-    os.close(rules)
+    landlock.enter(landlock.prepare())
     _drop_capabilities()
     seccomp.enter(seccomp.prepare_judge())
 

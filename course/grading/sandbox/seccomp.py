@@ -73,23 +73,26 @@ def prepare() -> ctypes.c_void_p:
     Raises:
         OSError: libseccomp refused.
     """
+    import fcntl
+    import termios
+
     filter_ = ctypes.c_void_p(libseccomp().seccomp_init(_REFUSE))
     for names in (MEMORY, FILES, CONNECTION, TIME, ABOUT_ITSELF, RUNNING):
         for name in names.split():
-            _allow(filter_, name)
+            _add(filter_, _ALLOW, name)
     # Files are opened to be read. A filter sees no names of files: those are Landlock's.
     changing = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
-    _allow(filter_, "openat", _Condition(2, _MASKED_EQUAL, changing, os.O_RDONLY))
+    _add(filter_, _ALLOW, "openat", _Condition(2, _MASKED_EQUAL, changing, os.O_RDONLY))
     # fcntl could make the kernel send signals (F_SETOWN) or lock files that others need.
-    for command in _harmless_fcntl():
-        _allow(filter_, "fcntl", _Condition(1, _EQUAL, command))
-    for command in _harmless_ioctl():
-        _allow(filter_, "ioctl", _Condition(1, _EQUAL, command))
+    for name in ["DUPFD", "DUPFD_CLOEXEC", "GETFD", "SETFD", "GETFL", "SETFL"]:
+        _add(filter_, _ALLOW, "fcntl", _Condition(1, _EQUAL, getattr(fcntl, f"F_{name}")))
+    for command in (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.FIONBIO):
+        _add(filter_, _ALLOW, "ioctl", _Condition(1, _EQUAL, command))
     # No flags, such as MSG_OOB, for which the wire has no use, and no address but the other end.
-    _allow(filter_, "recvfrom", _Condition(3, _EQUAL, 0))
-    _allow(filter_, "sendto", _Condition(3, _EQUAL, 0), _Condition(4, _EQUAL, 0))
+    _add(filter_, _ALLOW, "recvfrom", _Condition(3, _EQUAL, 0))
+    _add(filter_, _ALLOW, "sendto", _Condition(3, _EQUAL, 0), _Condition(4, _EQUAL, 0))
     # Its own limits are to be read: with less, it would end as if the machine had ended it.
-    _allow(filter_, "prlimit64", _Condition(0, _EQUAL, 0), _Condition(2, _EQUAL, 0))
+    _add(filter_, _ALLOW, "prlimit64", _Condition(0, _EQUAL, 0), _Condition(2, _EQUAL, 0))
     return filter_
 
 
@@ -100,10 +103,7 @@ def prepare_judge() -> ctypes.c_void_p:
     """
     filter_ = ctypes.c_void_p(libseccomp().seccomp_init(_ALLOW))
     for name in REFUSED_TO_JUDGE.split():
-        if number(name) >= 0:
-            raise_if_refused(
-                libseccomp().seccomp_rule_add_array(filter_, _REFUSE, number(name), 0, None)
-            )
+        _add(filter_, _REFUSE, name)
     return filter_
 
 
@@ -113,7 +113,7 @@ def enter(filter_: ctypes.c_void_p) -> None:
     Raises:
         OSError: the kernel refused.
     """
-    raise_if_refused(libseccomp().seccomp_load(filter_))
+    libseccomp().seccomp_load(filter_)
 
 
 def number(name: str) -> int:
@@ -137,51 +137,27 @@ def system_call(call: int | str, *arguments: object) -> int:
     return result
 
 
-def _allow(filter_: ctypes.c_void_p, name: str, *conditions: _Condition) -> None:
+def _add(filter_: ctypes.c_void_p, action: int, name: str, *conditions: _Condition) -> None:
     if number(name) < 0:
         return  # an old call that this architecture never had, or one that is newer than libseccomp
     array = (_Condition * len(conditions))(*conditions)
-    raise_if_refused(
-        libseccomp().seccomp_rule_add_array(filter_, _ALLOW, number(name), len(conditions), array)
-    )
+    libseccomp().seccomp_rule_add_array(filter_, action, number(name), len(conditions), array)
 
 
-def _harmless_fcntl() -> list[int]:
-    import fcntl
-
-    return [
-        fcntl.F_DUPFD,
-        fcntl.F_DUPFD_CLOEXEC,
-        fcntl.F_GETFD,
-        fcntl.F_SETFD,
-        fcntl.F_GETFL,
-        fcntl.F_SETFL,
-    ]
-
-
-def _harmless_ioctl() -> list[int]:
-    import termios
-
-    return [termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.FIONBIO]
-
-
-def raise_if_refused(result: int) -> None:
+def _checked(result: int, function: object, arguments: tuple) -> int:
     """Raise the `OSError` that a call of libseccomp returned, if it returned one."""
     if result < 0:
         raise OSError(-result, os.strerror(-result))
+    return result
 
 
 @cache
 def libseccomp() -> ctypes.CDLL:
     library = ctypes.CDLL("libseccomp.so.2")
-    library.seccomp_init.restype = ctypes.c_void_p
+    library.seccomp_init.restype = pointer = ctypes.c_void_p
     library.seccomp_init.argtypes = [ctypes.c_uint32]
-    library.seccomp_load.argtypes = [ctypes.c_void_p]
-    library.seccomp_rule_add_array.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_uint32,
-        ctypes.c_int,
-        ctypes.c_uint,
-        ctypes.c_void_p,
-    ]
+    library.seccomp_load.argtypes = [pointer]
+    add = library.seccomp_rule_add_array
+    add.argtypes = [pointer, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint, pointer]
+    add.errcheck = library.seccomp_load.errcheck = _checked
     return library

@@ -60,23 +60,16 @@ class ConnectionClosed(Exception):
 # --- messages -------------------------------------------------------------------------------
 
 
-SecondsLeft = Callable[[], float]
-"""How long may still be waited; asked again before anybody gives up."""
+SecondsLeft = Callable[[], float] | None
+"""How long may still be waited, asked again before anybody gives up; None is for ever."""
 
 
-def send(connection: socket.socket, value: Any, seconds_left: SecondsLeft | None = None) -> None:
-    """Send a plain value; it must be on its way before no seconds are left.
+def send(connection: socket.socket, message: bytes, seconds_left: SecondsLeft = None) -> None:
+    """Send what `dumps` made; it must be on its way before no seconds are left.
 
     Raises:
-        WireError, ReceiveTimeout, ConnectionClosed.
+        ReceiveTimeout, ConnectionClosed.
     """
-    send_message(connection, dumps(value), seconds_left)
-
-
-def send_message(
-    connection: socket.socket, message: bytes, seconds_left: SecondsLeft | None
-) -> None:
-    """Send what `dumps` made; raises as `send` does."""
     rest = memoryview(message)
     while rest:
         _wait_at_most(seconds_left, connection)
@@ -88,19 +81,14 @@ def send_message(
             raise ConnectionClosed from None
 
 
-def receive(connection: socket.socket, seconds_left: SecondsLeft | None = None) -> Any:
-    """Return the next value; it must have arrived whole before no seconds are left.
+def receive(
+    connection: socket.socket, seconds_left: SecondsLeft = None
+) -> tuple[bytearray, bytearray]:
+    """Return the next message for `loads`; it must have arrived whole before no seconds are left.
 
     Raises:
         WireError, ReceiveTimeout, ConnectionClosed.
     """
-    return loads(*receive_message(connection, seconds_left))
-
-
-def receive_message(
-    connection: socket.socket, seconds_left: SecondsLeft | None = None
-) -> tuple[bytearray, bytearray]:
-    """Return text and memory of the next message; raises as `receive` does."""
     data = bytearray()
     while len(data) < HEADER.size:
         data += _some(connection, seconds_left)
@@ -116,7 +104,7 @@ def receive_message(
     return data[HEADER.size : memory_start], data[memory_start:]
 
 
-def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
+def _some(connection: socket.socket, seconds_left: SecondsLeft) -> bytes:
     """Return what is there, as soon as something is."""
     while True:
         _wait_at_most(seconds_left, connection)
@@ -131,9 +119,9 @@ def _some(connection: socket.socket, seconds_left: SecondsLeft | None) -> bytes:
         return data
 
 
-def _wait_at_most(seconds_left: SecondsLeft | None, connection: socket.socket) -> None:
+def _wait_at_most(seconds_left: SecondsLeft, connection: socket.socket) -> None:
     """Let the connection wait so long and no longer, even if one byte after another comes."""
-    if seconds_left is None:  # for ever, as a new connection does
+    if seconds_left is None:  # as a new connection does
         return
     seconds = seconds_left()
     if seconds <= 0:

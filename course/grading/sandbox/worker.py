@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from course.core.memory import ran_out_of_memory
-from course.grading.sandbox.wire import ConnectionClosed, WireError, receive, send
+from course.grading.sandbox.wire import ConnectionClosed, WireError, dumps, loads, receive, send
 from course.testing.earlier import compiled, modules, names_defined_by
 from course.testing.executor import Executor
 from course.testing.fair_play import REFUSED
@@ -34,7 +34,7 @@ def serve(connection: socket.socket) -> None:
     actor = _Session()
     while True:
         try:
-            steps = receive(connection)
+            steps = loads(*receive(connection))
         except ConnectionClosed:
             return
         for step in steps:
@@ -42,9 +42,9 @@ def serve(connection: socket.socket) -> None:
             if answer[0] != "result":
                 break
         try:
-            send(connection, answer)
+            send(connection, dumps(answer))
         except WireError:
-            send(connection, ["wrong", "what came back is too large to be looked at"])
+            send(connection, dumps(["wrong", "what came back is too large to be looked at"]))
 
 
 class _Session:

@@ -247,8 +247,8 @@ def across(value):
     """A value after it was sent and received."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        send(ours, value, within(60))
-        return receive(theirs, within(60))
+        send(ours, dumps(value), within(60))
+        return loads(*receive(theirs, within(60)))
 
 
 def exactly(value):
@@ -459,7 +459,7 @@ def test_nobody_reads_answers_or_is_there(pair):
         receive(pair[0], within(0.05))
     pair[1].close()
     with pytest.raises(ConnectionClosed):
-        send(pair[0], 1, within(60))
+        send(pair[0], dumps(1), within(60))
     with pytest.raises(ConnectionClosed):
         receive(pair[0], within(60))
 

@@ -418,14 +418,14 @@ def test_a_worker_that_the_system_killed_is_replaced_once_and_then_there_is_no_z
 
 
 def test_a_worker_that_is_killed_in_the_midst_of_a_test_is_no_zero(judge, spawned, monkeypatch):
-    left, send = iter(range(2)), remote.send_message
+    left, send = iter(range(2)), remote.send
 
     def send_and_kill(connection, request, seconds_left):
         if next(left, None) is None:
             os.kill(spawned[-1][0], signal.SIGKILL)
         send(connection, request, seconds_left)
 
-    monkeypatch.setattr(remote, "send_message", send_and_kill)
+    monkeypatch.setattr(remote, "send", send_and_kill)
     result = judge.grade(Unit("ann", "rope", f"{ROPE}\n# killed later\n".encode()))
     assert (result.key, result.points, len(spawned)) == ("", 0, 2)
     assert "killed by the system" in result.trouble
