@@ -52,6 +52,11 @@ class Request:
     columns: Sequence[str] = ()
     questions: bool = False
 
+    @property
+    def filled_in(self) -> Path:
+        """Return the file that the filled-in export becomes."""
+        return self.out / f"{self.lms}.csv"
+
 
 @dataclass(frozen=True)
 class GradingOutcome:
@@ -146,15 +151,10 @@ def grade_class(
             written.append(request.out / "changes.csv")
         if export:
             data, about_export = filled_in(export, rows, grades)
-            write_bytes_atomically(_export_path(request), data)
-            written.append(_export_path(request))
+            write_bytes_atomically(request.filled_in, data)
+            written.append(request.filled_in)
             notes += about_export
     return GradingOutcome(grades, notes, written, found, bool(before))
-
-
-def _real(path: Path) -> Path:
-    """Return where a path leads; also one that leads to itself, where `resolve` fails."""
-    return Path(os.path.realpath(path))
 
 
 def _check_folders(request: Request) -> None:
@@ -169,28 +169,26 @@ def _check_folders(request: Request) -> None:
             f"{submissions} contains the results of an earlier run, not submissions: name the "
             "folder that you graded"
         )
-    if _real(out) == _real(submissions):
+    # where they lead; also one that leads to itself, where `resolve` fails
+    real_out, real_submissions = (Path(os.path.realpath(one)) for one in (out, submissions))
+    if real_out == real_submissions:
         raise GradingError(f"--out is the folder of submissions, {out}: choose another one")
-    if _real(out).is_relative_to(_real(submissions)):
+    if real_out.is_relative_to(real_submissions):
         raise GradingError(
             f"--out {out} is inside {submissions}, so it would look like a student's "
             "folder; choose one outside"
         )
-    if compare and _real(compare) == _real(out):
+    if compare and os.path.realpath(compare) == str(real_out):
         raise GradingError(
             f"--compare and --out are both {compare}: choose another folder for --out"
         )
     if compare and Store(compare).kept_seed() is None:
         raise GradingError(f"--compare {compare}: this folder has no results of an earlier run")
-    if request.export and _real(request.export) == _real(_export_path(request)):
+    if request.export and os.path.realpath(request.export) == os.path.realpath(request.filled_in):
         raise GradingError(
             f"the filled-in export would replace {request.export}: choose another --out"
         )
     refuse_to_run_in(submissions)
-
-
-def _export_path(request: Request) -> Path:
-    return request.out / f"{request.lms}.csv"
 
 
 def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:

@@ -138,4 +138,4 @@ def _grade(unit: Unit, key: str, settings: GradingSettings) -> GradedResult:
 
 @functools.lru_cache(maxsize=1)
 def _judge(settings: GradingSettings) -> Judge:
-    return Judge(settings.seed, settings.limits, settings.confined)
+    return Judge(settings.seed, confined=settings.confined)

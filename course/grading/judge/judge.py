@@ -58,7 +58,7 @@ MAX_RESULTS = 1_000
 """How many texts a judge remembers the results of."""
 
 
-class Judge:
+class Judge(contextlib.AbstractContextManager):
     """A judge of one unit after another. Use it in a `with` block, or `close` it.
 
     Args:
@@ -79,11 +79,10 @@ class Judge:
         self.seed = seed
         self.fork_server = ForkServer(limits, confined, fork_server)
         self.cases = cases()
-        self._known_mistakes: dict[tuple[str, str], KnownMistakes] = {}
+        self._known_mistakes = functools.cache(  # tried on the tests once for all submissions
+            lambda lesson, exercise: KnownMistakes(self.cases[lesson][exercise], seed)
+        )
         self._graded: dict[tuple[str, str], GradedResult] = {}
-
-    def __enter__(self) -> "Judge":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -103,10 +102,9 @@ class Judge:
         if unit.ask:
             return self._questions(unit)
         try:
-            try:
+            with contextlib.suppress(WorkerLost):
                 return self._grade(unit)
-            except WorkerLost:
-                return self._grade(unit)
+            return self._grade(unit)
         except SandboxError:
             raise
         except WorkerLost as lost:
@@ -195,17 +193,9 @@ class Judge:
 
     def _diagnose(self, findings: Sequence[Finding]) -> Diagnosis | None:
         case = findings[0].case
-        known = functools.partial(self._known, case.lesson, case.exercise)
         with contextlib.suppress(Exception):  # odd values cost the advice, never the result
-            return diagnose(findings, known(), PATIENTLY)
+            return diagnose(findings, self._known_mistakes(case.lesson, case.exercise), PATIENTLY)
         return None
-
-    def _known(self, lesson: str, exercise: str) -> KnownMistakes:
-        """Return the known mistakes, tried on the tests once for all submissions."""
-        if (lesson, exercise) not in self._known_mistakes:
-            cases = self.cases[lesson][exercise]
-            self._known_mistakes[lesson, exercise] = KnownMistakes(cases, self.seed)
-        return self._known_mistakes[lesson, exercise]
 
 
 class RemoteExamination(Examination):

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ def local_judges(settings: GradingSettings, jobs: int) -> Iterator[Judges]:
     _start_server()
     asked_to_end, until_closed = context.Pipe(duplex=False)
     with asked_to_end, until_closed, ExitStack() as processes:
-        limits = settings.limits or ProcessLimits.for_jobs(jobs)
+        limits = ProcessLimits.for_jobs(jobs)
         process, fork_server = start_fork_server(limits, settings.confined)
         processes.callback(stop_fork_server, process, fork_server)
 
@@ -51,11 +51,10 @@ def local_judges(settings: GradingSettings, jobs: int) -> Iterator[Judges]:
 
         def submit(number: int, unit: Unit) -> Future:
             try:
-                try:
+                with suppress(BrokenProcessPool):  # it has ended
                     return uninterrupted(judges[number].submit, _grade, unit)
-                except BrokenProcessPool:  # it has ended
-                    judges[number] = new_judge()
-                    return uninterrupted(judges[number].submit, _grade, unit)
+                judges[number] = new_judge()
+                return uninterrupted(judges[number].submit, _grade, unit)
             except (EOFError, ConnectionError, FileNotFoundError):  # what judges are forked from
                 raise SandboxError(ENDED) from None
 
@@ -124,7 +123,7 @@ def _begin(settings: GradingSettings, fork_server: socket.socket, asked_to_end: 
     from course.grading.judge.judge import Judge  # with PyTorch, which nobody else needs here
 
     try:
-        _judge = Judge(settings.seed, settings.limits, settings.confined, fork_server)
+        _judge = Judge(settings.seed, confined=settings.confined, fork_server=fork_server)
         if settings.confined:
             end_with_parent(os.getppid())
             confine_judge()

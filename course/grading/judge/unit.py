@@ -5,12 +5,11 @@ import hashlib
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from course import root
 from course.core import answers
 from course.core.syllabus import find_lesson
-from course.grading.judge.sources import with_imported
-from course.grading.sandbox.sandbox import ProcessLimits
 from course.testing.result import ExerciseResult, LessonResult
 from course.testing.source import imported_from_earlier
 
@@ -25,12 +24,10 @@ class GradingSettings:
 
     Attributes:
         seed: another one gives the tests other inputs.
-        limits: what one worker may use, if it is not the usual.
         confined: whether workers are confined; only ever False for code that one trusts.
     """
 
     seed: int = 0
-    limits: ProcessLimits | None = None
     confined: bool = True
 
 
@@ -83,15 +80,9 @@ class GradedResult(LessonResult):
 
 def not_graded(unit: Unit, trouble: str) -> GradedResult:
     """Return what stands for a result where there is none; it has no key, so it is never kept."""
-    lesson = find_lesson(unit.lesson)
-    exercises = (ExerciseResult(one.name, one.points) for one in lesson.exercises)
-    return GradedResult(
-        student=unit.student,
-        lesson=unit.lesson,
-        key="",
-        exercises=tuple(exercises),
-        trouble=trouble,
-    )
+    exercises = find_lesson(unit.lesson).exercises
+    earned = tuple(ExerciseResult(one.name, one.points) for one in exercises)
+    return GradedResult(unit.lesson, earned, trouble, student=unit.student)
 
 
 def key_of(unit: Unit, seed: int) -> str:
@@ -113,17 +104,10 @@ def judging_key(lesson: str, seed: int) -> str:
     """Return a hash of all that decides about the results of a lesson, except the module."""
     of_lesson = find_lesson(lesson)
     worth = [(exercise.name, exercise.points) for exercise in of_lesson.exercises]
-    course = root() / "course"
     files = [
-        *with_imported(
-            [
-                of_lesson.tests,
-                of_lesson.room / "styles.py",
-                course / "grading" / "judge" / "judge.py",
-                course / "grading" / "sandbox" / "fork_server.py",
-                course / "testing" / "plugin.py",
-            ]
-        ),
+        *code_of_judges(),
+        of_lesson.tests,
+        of_lesson.room / "styles.py",
         of_lesson.room / "mistakes.txt",
         answers.pack(),
         of_lesson.module("solutions"),
@@ -132,6 +116,15 @@ def judging_key(lesson: str, seed: int) -> str:
     texts = (path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.exists())
     versions = platform.python_version(), version("torch"), version("numpy")
     return _hash_of(str(seed), str(worth), str(versions), *texts)
+
+
+def code_of_judges() -> list[Path]:
+    """Return the files of the course that judges and workers run, and those next to them."""
+    course = root() / "course"
+    folders = ("core", "testing", "mistakes", "grading/judge", "grading/sandbox")
+    files = [file for folder in folders for file in (course / folder).rglob("*.py")]
+    packages = [course / "__init__.py", course / "grading" / "__init__.py"]
+    return sorted([*files, *packages, course / "grading" / "names.py"])
 
 
 def _hash_of(*parts: str | bytes) -> str:
