@@ -59,22 +59,18 @@ def _inherited(_: str) -> list[int]:
 
 
 def _environment_in_memory(course: str) -> set[str]:
+    from course.grading.sandbox.sandbox import ENVIRONMENT
+
     libc = ctypes.CDLL(None)
     libc.getauxval.restype = ctypes.c_void_p
     name_of_program = libc.getauxval(31)  # the environment is right below it on the stack
     strings = ctypes.string_at(name_of_program - 1000, 1000).split(b"\0")
     names = {string.split(b"=")[0].decode(errors="replace") for string in strings if b"=" in string}
     # random bytes are there, too: by chance they look like a variable with a short name
-    unknown = {name for name in names if name.isidentifier() and len(name) > 2} - _environment()
+    unknown = {name for name in names if name.isidentifier() and len(name) > 2} - {*ENVIRONMENT}
     if not unknown:
         raise PermissionError("only the variables that everyone has")
     return unknown
-
-
-def _environment() -> set[str]:
-    from course.grading.sandbox.sandbox import ENVIRONMENT
-
-    return set(ENVIRONMENT)
 
 
 def _signal_by_owner(_: str) -> None:

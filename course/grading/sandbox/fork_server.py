@@ -38,7 +38,7 @@ def _received_socket(connection: socket.socket, size: int) -> tuple[bytes, socke
     return said, socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
-class ForkServer:
+class ForkServer(contextlib.AbstractContextManager):
     """A fork server, seen from the judge. Use it in a `with` block, or `close` it.
 
     Args:
@@ -65,9 +65,6 @@ class ForkServer:
         self._connection, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(shared, [b"."], [theirs.fileno()])
-
-    def __enter__(self) -> "ForkServer":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -115,11 +115,10 @@ class RemoteModule:
             said = str(error)
             what = "The file" if said.startswith(self._name) else self._name
             raise Wrong(f"{what} was not loaded; {quoted(said)}") from None
-        try:
-            return _text(said)
-        except WireError:
+        if type(said) is not str:
             self.end()
-            raise Stopped(_UNREADABLE) from None
+            raise Stopped(_UNREADABLE)
+        return said[:MAX_TEXT]
 
     def take(self, steps: list[list], deadline: float) -> Any:
         """Have steps taken, one after the other; return the result of the last one.
@@ -129,24 +128,7 @@ class RemoteModule:
             TimeIsUp, Stopped: the worker gave no answer that can be read.
             WorkerLost: the machine ended the worker.
         """
-        text, memory = self._answer_to(dumps(steps), deadline)
-        try:
-            kind, said = checked_answer(loads(text, memory))
-        except WireError:
-            self.end()
-            raise Stopped(_UNREADABLE) from None
-        if kind == "student":
-            raise StudentError(*said)
-        if kind == "to do":
-            if said not in _exercises():
-                raise StudentError(("NotImplementedError",), said[:MAX_TEXT], "")
-            raise ToDo(said)
-        if kind != "result":
-            raise Reported(said)
-        return said
-
-    def _answer_to(self, request: bytes, deadline: float) -> tuple[bytes, bytes]:
-        """Return text and memory of the answer to a message."""
+        request = dumps(steps)
         if self.clock.has_passed(self._end):
             raise Stopped(TOO_LONG)
         if self._bytes_left <= 0:
@@ -159,6 +141,8 @@ class RemoteModule:
         try:
             send(connection, request, seconds_left)
             text, memory = receive(connection, seconds_left)
+            self._bytes_left -= len(text) + len(memory)
+            kind, said = checked_answer(loads(text, memory))
         except ReceiveTimeout:
             self.end()
             raise (TimeIsUp() if until == deadline else Stopped(TOO_LONG)) from None
@@ -168,8 +152,15 @@ class RemoteModule:
         except WireError:
             self.end()
             raise Stopped(_UNREADABLE) from None
-        self._bytes_left -= len(text) + len(memory)
-        return text, memory
+        if kind == "student":
+            raise StudentError(*said)
+        if kind == "to do":
+            if said not in _exercises():
+                raise StudentError(("NotImplementedError",), said[:MAX_TEXT], "")
+            raise ToDo(said)
+        if kind != "result":
+            raise Reported(said)
+        return said
 
     def end(self, has_hung_up: bool = False) -> str:
         """End the worker, and say what ended it."""
@@ -279,7 +270,8 @@ def checked_answer(answer: Any) -> tuple[str, Any]:
     if kind == "student" and type(said) is list and len(said) == 3 and type(said[0]) is list:
         kinds, message, where = said
         message = _text(message).replace("\n", "\n  | ")
-        said = [tuple(map(_kind, kinds)) or ("Exception",), message, _one_line(where)]
+        where = " ".join(_text(where).split("\n"))
+        said = [tuple(map(_kind, kinds)) or ("Exception",), message, where]
     elif kind in ("to do", "wrong"):
         said = _text(said)
     elif kind != "result":
@@ -291,10 +283,6 @@ def _kind(value: Any) -> str:
     """Return the name of an exception's class; one that is no name would speak as the grader."""
     name = _text(value)
     return name if name.isidentifier() else "Exception"
-
-
-def _one_line(value: Any) -> str:
-    return " ".join(_text(value).split("\n"))
 
 
 def _text(value: Any) -> str:

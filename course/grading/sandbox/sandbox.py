@@ -31,6 +31,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -118,7 +119,7 @@ _LEAST_BYTES = 600 * 10**6
 """What the references need, with room to spare."""
 
 
-class Worker:
+class Worker(AbstractContextManager):
     """A confined process, seen from the fork server; after `with spawn(...) as worker:` it is gone.
 
     Attributes:
@@ -136,9 +137,6 @@ class Worker:
         self._was_confined = False  # as far as to run other code, which can choose how it ends
         self._ending: tuple[int, float] | None = None  # status, seconds of processor time
         self._was_stopped = False
-
-    def __enter__(self) -> "Worker":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
