@@ -119,15 +119,11 @@ def grades_of(
     wanted = tuple(lesson for lesson in lessons() if lesson.stem in graded)
     students = []
     for name in sorted(by_student, key=lambda name: (name.casefold(), name)):
-        own, files = by_student[name], handed_in.get(name)
-        student = StudentGrade(
-            name,
-            notes=files.notes if files else (),
-            is_late=bool(files and files.late & own.keys()),
-        )
+        own, files = by_student[name], handed_in.get(name, Submission(name, {}, ()))
+        student = StudentGrade(name, notes=files.notes, is_late=bool(files.late & own.keys()))
         given = (_lesson_grade(one, own[one.stem], student) for one in wanted if one.stem in own)
         remarks = filter(None, (result.remark for result in own.values()))
-        notes = *student.notes, *remarks
+        notes = *files.notes, *remarks
         students.append(replace(student, notes=notes, lessons=tuple(given)))
     return Grades(tuple(students), wanted, now)
 

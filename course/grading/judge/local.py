@@ -24,7 +24,7 @@ from course.grading.judge.schedule import Judges
 from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import ProcessLimits, SandboxError, confine_judge, mapped_bytes
-from course.grading.sandbox.start import ENDED, GRADER, start_fork_server, stop_fork_server
+from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
 
 if TYPE_CHECKING:
     from course.grading.judge.judge import Judge
@@ -95,12 +95,9 @@ def _start_server() -> None:
         tempfile.tempdir = "/tmp"
     resource_tracker.ensure_running()  # or else it is started below, and unblocks
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what comes now, waits
-    if sys.platform == "linux":
-        os.environ[GRADER] = str(os.getpid())
     try:
         forkserver.ensure_running()
     finally:
-        os.environ.pop(GRADER, None)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -2,14 +2,6 @@
 
 import contextlib
 import gc
-import os
-
-from course.grading.sandbox.namespaces import end_with_parent
-from course.grading.sandbox.start import GRADER
-
-# judges end with this process, and this one with the one that grades, even while it is loading
-if (grader := os.environ.get(GRADER)) and not end_with_parent(int(grader)):
-    os._exit(0)
 
 gc.disable()  # nothing is garbage while PyTorch is loaded; to look for some takes half a second
 

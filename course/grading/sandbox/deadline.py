@@ -34,10 +34,6 @@ class Clock:
             self._excused += idle - SECONDS_AT_A_TIME
         return now - self._excused
 
-    def has_passed(self, deadline: float) -> bool:
-        """Test that a deadline is over."""
-        return self.seconds_until(deadline) <= 0
-
     def seconds_until(self, deadline: float) -> float:
         """Return the seconds that may be waited before it is asked again; none if it is over."""
         left = deadline - self.now()

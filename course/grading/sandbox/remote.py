@@ -129,7 +129,7 @@ class RemoteModule:
             WorkerLost: the machine ended the worker.
         """
         request = dumps(steps)
-        if self.clock.has_passed(self._end):
+        if self.clock.seconds_until(self._end) <= 0:
             raise Stopped(TOO_LONG)
         if self._bytes_left <= 0:
             raise Stopped(TOO_LARGE)

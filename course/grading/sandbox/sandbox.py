@@ -119,6 +119,7 @@ _LEAST_BYTES = 600 * 10**6
 """What the references need, with room to spare."""
 
 
+@dataclass
 class Worker(AbstractContextManager):
     """A confined process, seen from the fork server; after `with spawn(...) as worker:` it is gone.
 
@@ -127,16 +128,14 @@ class Worker(AbstractContextManager):
         connection: our end of its one connection.
     """
 
-    def __init__(
-        self, pid: int, connection: socket.socket, limits: ProcessLimits, confined: int
-    ) -> None:
-        self.pid = pid
-        self.connection = connection
-        self._limits = limits
-        self._confined = confined
-        self._was_confined = False  # as far as to run other code, which can choose how it ends
-        self._ending: tuple[int, float] | None = None  # status, seconds of processor time
-        self._was_stopped = False
+    pid: int
+    connection: socket.socket
+    _limits: ProcessLimits
+    _confined: int
+    _was_confined: bool = False  # as far as to run other code, which can choose how it ends
+    _code: int | None = None  # its exit status, or the signal that ended it, negative
+    _is_spent: bool = False  # its processor time
+    _was_stopped: bool = False
 
     def __exit__(self, *_: object) -> None:
         self.kill()
@@ -154,11 +153,16 @@ class Worker(AbstractContextManager):
 
     def why_it_ended(self) -> str:
         """Say what ended it, after a `kill`: the rest of a sentence that begins "The code"."""
-        status, _ = self._ending
-        if os.WIFEXITED(status):
-            return self._why_it_exited(os.WEXITSTATUS(status))
-        number = os.WTERMSIG(status)
-        if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent()):
+        number = -self._code
+        if self._code == _OUT_OF_MEMORY:
+            return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
+        if self._code >= 0 and self._was_confined:
+            return f"left its process (exit status {self._code})"
+        if self._code == _LIMIT_REFUSED:
+            return "was not run: this machine's own limits are too low (`ulimit -H -a`)"
+        if self._code >= 0:
+            return "was not run: its process could not be confined"
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent):
             return f"used more than {self._limits.cpu_seconds} s of processor time"
         if number != signal.SIGKILL:
             return f"crashed: {signal.strsignal(number)} (signal {number})"
@@ -169,33 +173,18 @@ class Worker(AbstractContextManager):
     @property
     def was_lost(self) -> bool:
         """Test that the machine ended it, or never confined it; its code did nothing for that."""
-        status, _ = self._ending
-        if not self._was_confined:
-            return True
-        if os.WIFEXITED(status):
-            return False
-        return os.WTERMSIG(status) == signal.SIGKILL and not (self._was_stopped or self._is_spent())
-
-    def _is_spent(self) -> bool:
-        return self._ending[1] >= self._limits.cpu_seconds
-
-    def _why_it_exited(self, code: int) -> str:
-        if code == _OUT_OF_MEMORY:
-            return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
-        if self._was_confined:
-            return f"left its process (exit status {code})"
-        if code == _LIMIT_REFUSED:
-            return "was not run: this machine's own limits are too low (`ulimit -H -a`)"
-        return "was not run: its process could not be confined"
+        was_killed = self._code == -signal.SIGKILL and not (self._was_stopped or self._is_spent)
+        return was_killed or not self._was_confined
 
     def _has_ended(self, options: int = 0) -> bool:
-        if self._ending is None:
+        if self._code is None:
             pid, status, usage = os.wait4(self.pid, options)
             if pid == self.pid:
-                self._ending = status, usage.ru_utime + usage.ru_stime
+                self._code = os.waitstatus_to_exitcode(status)
+                self._is_spent = usage.ru_utime + usage.ru_stime >= self._limits.cpu_seconds
                 self._was_confined = os.read(self._confined, 1) == _CONFINED
                 os.close(self._confined)
-        return self._ending is not None
+        return self._code is not None
 
 
 def missing() -> list[str]:

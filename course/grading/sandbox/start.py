@@ -15,8 +15,6 @@ from course.grading.sandbox.sandbox import (
     missing,
 )
 
-GRADER = "COURSE_GRADER"
-"""The environment variable by which the process that judges come from knows what it ends with."""
 ENDED = (
     "One of the grader's processes was killed. The results so far are saved; run the same "
     "command again to continue."

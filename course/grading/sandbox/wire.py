@@ -72,13 +72,7 @@ def send(connection: socket.socket, message: bytes, seconds_left: SecondsLeft = 
     """
     rest = memoryview(message)
     while rest:
-        _wait_at_most(seconds_left, connection)
-        try:
-            rest = rest[connection.send(rest) :]
-        except TimeoutError:
-            continue
-        except (BrokenPipeError, ConnectionResetError):
-            raise ConnectionClosed from None
+        rest = rest[_in_time(connection, connection.send, rest, seconds_left) :]
 
 
 def receive(
@@ -106,27 +100,28 @@ def receive(
 
 def _some(connection: socket.socket, seconds_left: SecondsLeft) -> bytes:
     """Return what is there, as soon as something is."""
+    data = _in_time(connection, connection.recv, 2**18, seconds_left)
+    if not data:
+        raise ConnectionClosed
+    return data
+
+
+def _in_time(
+    connection: socket.socket, act: Callable[[Any], Any], given: Any, seconds_left: SecondsLeft
+) -> Any:
+    """Send or receive before no seconds are left, even if one byte after another comes."""
     while True:
-        _wait_at_most(seconds_left, connection)
+        if seconds_left is not None:
+            seconds = seconds_left()
+            if seconds <= 0:
+                raise ReceiveTimeout
+            connection.settimeout(seconds)
         try:
-            data = connection.recv(2**18)
+            return act(given)
         except TimeoutError:
             continue
-        except ConnectionResetError:
+        except (BrokenPipeError, ConnectionResetError):
             raise ConnectionClosed from None
-        if not data:
-            raise ConnectionClosed
-        return data
-
-
-def _wait_at_most(seconds_left: SecondsLeft, connection: socket.socket) -> None:
-    """Let the connection wait so long and no longer, even if one byte after another comes."""
-    if seconds_left is None:  # as a new connection does
-        return
-    seconds = seconds_left()
-    if seconds <= 0:
-        raise ReceiveTimeout
-    connection.settimeout(seconds)
 
 
 def dumps(value: Any) -> bytes:
@@ -275,12 +270,12 @@ def _read(value: Any, memory: _Memory, depth: int) -> Any:
 
 
 def _read_tensor(content: list, memory: _Memory, depth: int) -> torch.Tensor:
-    dtype, shape, stride, length = _list(content)
+    dtype, shape, stride, length = _only(list, content)
     dtype, shape, piece = DTYPES[dtype], _shape(shape), memory.take(_whole(length))
     memory.count(n_elements(shape))
     count = math.prod(shape)
     if stride is not None:
-        stride = [_whole(step) for step in _list(stride)]
+        stride = [_whole(step) for step in _only(list, stride)]
         if len(stride) != len(shape) or any(step < 0 for step in stride):
             raise ValueError("no strides of this shape")
         reach = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
@@ -297,42 +292,42 @@ _ONE_IF_NOT_ZERO = bytes([0] + [1] * 255)
 
 
 def _read_meta(content: list, memory: _Memory, depth: int) -> torch.Tensor:
-    dtype, shape = _list(content)
+    dtype, shape = _only(list, content)
     return torch.empty(_shape(shape), dtype=DTYPES[dtype], device="meta")
 
 
 def _read_dict(content: list, memory: _Memory, depth: int) -> dict:
-    if len(_list(content)) > MAX_ITEMS:
+    if len(_only(list, content)) > MAX_ITEMS:
         raise ValueError("too large a dictionary")
     return {_read(key, memory, depth): _read(item, memory, depth) for key, item in content}
 
 
 def _read_int(content: str, *_: Any) -> int:
-    if len(_text(content)) > MAX_HEX_DIGITS:
+    if len(_only(str, content)) > MAX_HEX_DIGITS:
         raise ValueError("too large a number")
     return int(content, 16)
 
 
 def _name_of_type(value: Any) -> str:
     """Return the name of a class; one that is a sentence would speak as the grader."""
-    name = _text(value)
+    name = _only(str, value)
     return name if not name or (name.isidentifier() and len(name) <= 50) else "object"
 
 
 def _read_ref(content: list, *_: Any) -> Ref:
-    number, type_name = _list(content)
+    number, type_name = _only(list, content)
     return Ref(_whole(number), _name_of_type(type_name))
 
 
 def _read_complex(content: list, *_: Any) -> complex:
-    real, imaginary = _list(content)
+    real, imaginary = _only(list, content)
     return complex(float(real), float(imaginary))
 
 
 READERS = {
     "tensor": _read_tensor,
     "meta": _read_meta,
-    "tuple": lambda content, *rest: tuple(_read(item, *rest) for item in _list(content)),
+    "tuple": lambda content, *rest: tuple(_read(item, *rest) for item in _only(list, content)),
     "dict": _read_dict,
     "int": _read_int,
     "complex": _read_complex,
@@ -345,7 +340,7 @@ READERS = {
 
 
 def _shape(value: Any) -> list[int]:
-    if len(_list(value)) > MAX_DIMENSIONS:
+    if len(_only(list, value)) > MAX_DIMENSIONS:
         raise ValueError("no shape of a tensor")
     if any(type(size) is not int or size < 0 for size in value):
         raise ValueError("no size of an axis")
@@ -365,13 +360,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _list(value: Any) -> list:
-    if type(value) is not list:
-        raise TypeError("not a list")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError("not a text")
+def _only(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"not a {kind.__name__}")
     return value

@@ -151,7 +151,7 @@ def without_landlock_at_last() -> None:
     library = seccomp.libseccomp()
     filter_ = ctypes.c_void_p(library.seccomp_init(0x7FFF0000))  # allow
     call = seccomp.number("landlock_restrict_self")
-    seccomp.raise_if_refused(library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None))
+    library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None)
     seccomp.enter(filter_)
 
 
@@ -198,7 +198,7 @@ end = clock.now() + 2
 print("begun", flush=True)
 for _ in range(4):
     time.sleep(clock.seconds_until(end))
-print(clock.has_passed(end))
+print(clock.seconds_until(end) <= 0)
 """
 
 
