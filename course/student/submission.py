@@ -67,18 +67,21 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
 
 
 def _copies(wanted: Sequence[Path]) -> list[str]:
-    """Return a sentence for each file that computers call as a copy of one of these."""
+    """Return a sentence for each file beside these, or at the top, that may be meant as one."""
     by_name = {path.name.lower(): path for path in wanted}
     remarks = []
-    for folder in dict.fromkeys(path.parent for path in wanted):
+    for folder in dict.fromkeys([*(path.parent for path in wanted), root()]):
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
-            own = by_name.get(original_name(path.name))
-            if own and path.name.lower() not in by_name:
-                name = path.relative_to(root()).as_posix()
-                remarks.append(
-                    f"{name} was left out: if that is your work, call it {own.name} and submit "
-                    "again."
-                )
+            own, name = by_name.get(original_name(path.name)), path.relative_to(root()).as_posix()
+            is_code = path.suffix == ".py" and path.name != "__init__.py"
+            if (own and name.lower() == own.relative_to(root()).as_posix()) or (
+                not own and (folder == root() or not is_code)
+            ):
+                continue
+            place = own.relative_to(root()).as_posix() if own else "as its lesson, like lookup.py,"
+            remarks.append(
+                f"{name} was left out: if that is your work, call it {place} and submit again."
+            )
     return remarks
 
 

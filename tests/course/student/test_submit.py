@@ -61,6 +61,8 @@ def test_a_copy_or_a_link_that_is_left_out_is_named(work):
         "exercises/lookup-Copy1.py",
         "exercises/rope (1).py",
         "notebooks/Copy of 1_lookup.ipynb",
+        "exercises/Lookup_v2.py",
+        "lookup.py",
     )
     for name in copies:
         (work / name).write_bytes(b"mine")
