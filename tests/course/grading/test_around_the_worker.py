@@ -124,7 +124,7 @@ def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]
 
 @slow_in_sandbox
 def test_a_class_is_graded_as_ever(tmp_path):
-    ended(started(tmp_path, **HARMLESS))
+    ended(started(tmp_path, **HARMLESS), status=1)  # whose evil.py that is, nobody knows
     assert points_in(tmp_path) == POINTS
     assert list(tmp_path.rglob("trace")) == []
 
