@@ -4,6 +4,7 @@ import ast
 import errno
 import html
 import json
+import logging
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 from subprocess import DEVNULL
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -36,7 +38,7 @@ from course.core.syllabus import find_lesson, lessons
 from course.grading.judge.unit import GradedResult
 from course.grading.nbgrader import configure
 from course.grading.nbgrader.autograde import Autograde
-from course.grading.nbgrader.collect import Collect
+from course.grading.nbgrader.collect import Collect, Extractor
 from course.grading.nbgrader.notebook import (
     NOT_FOUND,
     as_typed,
@@ -503,6 +505,18 @@ def test_zip_collect_takes_what_a_learning_platform_gives(folder, golden):
         "kim~132/5_rope/rope.py": "the other Kim's",
     }
     golden("what nbgrader says of a class", {"zip_collect": warnings_in(said)})
+
+
+def test_the_one_zip_that_a_platform_gave_is_one_students(tmp_path):
+    """Whoever has a folder bob/ in a zip does not hand in for Bob."""
+    archive, out = tmp_path / "archive", tmp_path / "out"
+    for folder in (archive, out):
+        folder.mkdir()
+    (archive / "annlee_1234_3456_work.zip").write_bytes(zipped({"bob/rope.py": "hers"}))
+    parent = SimpleNamespace(coursedir=SimpleNamespace(assignment_id="5_rope"))
+    collector = SimpleNamespace(parent=parent, log=logging.getLogger())
+    Extractor.extract(collector, str(archive), str(out))
+    assert [path.name for path in out.iterdir()] == ["annlee"]
 
 
 def test_if_a_notebook_cannot_be_made_nothing_is(tmp_path, monkeypatch):
