@@ -63,25 +63,22 @@ def collect() -> tuple[dict[str, bytes], list[str]]:
                 if is_module
                 else f"{name} is damaged: it's not a notebook anymore."
             )
-    return files, remarks + _copies([*modules, *map(notebook_of, stems())])
+    return files, remarks + _left_out([*modules, *map(notebook_of, stems())])
 
 
-def _copies(wanted: Sequence[Path]) -> list[str]:
+def _left_out(wanted: Sequence[Path]) -> list[str]:
     """Return a sentence for each file beside these, or at the top, that may be meant as one."""
-    by_name = {path.name.lower(): path for path in wanted}
+    by_name = {path.name.lower(): path.relative_to(root()).as_posix() for path in wanted}
     remarks = []
     for folder in dict.fromkeys([*(path.parent for path in wanted), root()]):
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
-            own, name = by_name.get(original_name(path.name)), path.relative_to(root()).as_posix()
+            name, own = path.relative_to(root()).as_posix(), by_name.get(original_name(path.name))
             is_code = path.suffix == ".py" and path.name != "__init__.py"
-            if (own and name.lower() == own.relative_to(root()).as_posix()) or (
-                not own and (folder == root() or not is_code)
-            ):
-                continue
-            place = own.relative_to(root()).as_posix() if own else "as its lesson, like lookup.py,"
-            remarks.append(
-                f"{name} was left out: if that is your work, call it {place} and submit again."
-            )
+            if name.lower() != own and (own or (is_code and folder != root())):
+                called = own or "as its lesson, like lookup.py,"
+                remarks.append(
+                    f"{name} was left out: if that is your work, call it {called} and submit again."
+                )
     return remarks
 
 

@@ -16,7 +16,7 @@ BUDGETS = {
     "course/grading": 8_240,
     "course/mistakes": 2_647,
     "course/publishing": 4_352,
-    "course/student": 3_075,
+    "course/student": 3_072,
     "course/testing": 4_050,
     "course/lessons/*/mistakes.txt": 5_950,
     "course/lessons/*/styles.py": 1_550,
