@@ -196,7 +196,8 @@ def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
 
     Lessons beyond the course's total are graded only where they are named.
     """
-    found = {stem for one in submissions for stem in (*one.modules, *one.refused)}
+    found = {stem for one in submissions for stem in one.modules}
+    found = found or {stem for one in submissions for stem in one.unread}
     counted = counted_lessons()
     return [lesson for lesson in counted if lesson.stem in found] or list(counted)
 
@@ -223,7 +224,6 @@ def _units(submissions: Iterable[Submission], wanted: Iterable[Lesson]) -> list[
             lesson=lesson.stem,
             source=one.modules.get(lesson.stem),
             unread=one.unread.get(lesson.stem, ""),
-            refused=one.refused.get(lesson.stem, "" if lesson.stem in one.modules else one.refusal),
         )
         for one in submissions
         for lesson in wanted

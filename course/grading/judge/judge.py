@@ -159,8 +159,8 @@ class Judge(contextlib.AbstractContextManager):
             return self._graded[text]
         name, cases = f"exercises/{unit.lesson}.py", self.cases[unit.lesson]
         if unit.source is None:
-            why = f"{unit.refused}." if unit.refused else NOT_HANDED_IN
-            return replace(not_graded(unit, f"{unit.lesson}.py {why}"), module=module_key(unit))
+            trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
+            return replace(not_graded(unit, trouble), module=module_key(unit))
         remote = RemoteModule(self.fork_server, unit.source, name)
         examination = RemoteExamination(remote, unit.source, self.seed)
 

@@ -38,7 +38,6 @@ class Unit:
     Attributes:
         source: the text of the module, or None if none was handed in.
         unread: why the grader could not read what was handed in, in a sentence; or nothing.
-        refused: why what was handed in is no module, as the rest of a sentence; or nothing.
         ask: the exercises to make questions about, instead of grading; they passed.
     """
 
@@ -46,7 +45,6 @@ class Unit:
     lesson: str
     source: bytes | None
     unread: str = ""
-    refused: str = ""
     ask: tuple[str, ...] = ()
 
 
@@ -95,7 +93,7 @@ def module_key(unit: Unit) -> str:
     if unit.unread:  # it was there, so what "none" earned is not its result
         return _hash_of("unread")
     if unit.source is None:
-        return _hash_of("refused", unit.refused) if unit.refused else _hash_of("none")
+        return _hash_of("none")
     return _hash_of("some", unit.source)
 
 

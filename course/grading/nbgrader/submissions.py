@@ -70,7 +70,7 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
             os.close(handle)
     except FileNotFoundError:
         raise NotRead(f"{name} was not handed in.") from None
-    except limits.NeedsInstructor as error:
+    except limits.HasOtherNames as error:
         raise OSError(f"{name} {error}") from None
     except (limits.Unreadable, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_FILE:
@@ -172,7 +172,7 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
     module = read(f"{lesson.stem}.py", MAX_MODULE_BYTES)
     try:
         in_utf_8(module or b"")
-    except limits.NeedsInstructor as error:
+    except limits.Unreadable as error:
         raise OSError(f"{lesson.stem}.py {error}") from None
     name = f"{lesson.notebook.stem}.ipynb"
     data = read(name, MAX_FILE_BYTES)

@@ -42,7 +42,6 @@ from course.grading.submissions.choice import (
     without_the_course,
 )
 from course.grading.submissions.file_names import (
-    is_module,
     is_unnamed,
     looks_like,
     platform_name,
@@ -58,8 +57,6 @@ from course.grading.submissions.files import (
     place,
 )
 from course.grading.submissions.limits import (
-    NeedsInstructor,
-    OtherArchive,
     OverLimit,
     SubmissionLimits,
     Unreadable,
@@ -92,9 +89,6 @@ class Submission:
         notes: a sentence for everything that is odd.
         unread: by the lesson's stem, why nobody could read what may be there, such as a damaged
             zip, or why the owner is unclear. Such a lesson is not graded, and is nobody's zero.
-        refused: by the lesson's stem, why what was handed in is not a module to grade, as the rest
-            of a sentence. That earns nothing.
-        refusal: the same for all lessons, if nothing was read.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
@@ -105,8 +99,6 @@ class Submission:
     modules: Mapping[str, bytes]
     notes: tuple[str, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    refusal: str = ""
     canvas_id: str = ""
     moodle_id: str = ""
     late: frozenset[str] = frozenset()
@@ -145,20 +137,20 @@ class SubmittedClass:
                 submission = _read(student, self._source, reading, notebook)
                 reading.limits.spend()  # it may be exceeded where any error means damage
             except OverLimit as why:
-                return refused_whole(student.name, why)
+                return unread_submission(student.name, why)
             except MemoryError:
-                return refused_whole(student.name, "needs too much memory to read")
+                return unread_submission(student.name, "needs too much memory to read")
             return submission
 
 
-def refused_whole(student: str, why: object) -> Submission:
-    """Return the submission of a student that is not read, and so earns nothing.
+def unread_submission(student: str, why: object) -> Submission:
+    """Return the submission of a student of which nothing is read.
 
     Args:
-        why: what is wrong with what was handed in, as the rest of a sentence.
+        why: what is wrong with it, as the rest of a sentence.
     """
     note = f"nothing was graded, because the submission {why}"
-    return Submission(student, {}, (note,), refusal=f"was not read: the submission {why}")
+    return Submission(student, {}, (note,), dict.fromkeys(stems(), f"The submission {why}."))
 
 
 @contextlib.contextmanager
@@ -210,13 +202,9 @@ def _read(
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` gives every zip the name {shown(name)}{named}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
-    closed = [one for one in reading.failed if _may_be_mended(one[1])]
-    modules, unread, refused, late = {}, {}, {}, set()
+    modules, unread, late = {}, {}, set()
     to_do, meant = {}, {}
     for stem in stems():
-        for path, error in reading.failed:
-            if is_module(path, stem) and not _may_be_mended(error):
-                refused[stem] = reason(error)
         similar = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, similar, reading):
             top = chosen.path[0]
@@ -227,14 +215,8 @@ def _read(
                 modules[stem] = in_utf_8(chosen.read())
             except Exception as error:
                 reading.note(chosen.path, reason(error))
-                refused[stem] = reason(error)
-                if _may_be_mended(error):
-                    unread[stem] = f"{_could_not_read(chosen.path, error)}."
-        holding = [
-            (path, error)
-            for path, error in closed
-            if is_archive(path[-1]) or looks_like(path, stem) or not isinstance(error, OtherArchive)
-        ]
+                unread[stem] = f"{_could_not_read(chosen.path, error)}."
+        holding = [(path, why) for path, why in reading.failed if _may_hold(path, why, stem)]
         if stem not in modules and stem not in unread and holding:
             path, error = holding[0]
             may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
@@ -255,7 +237,6 @@ def _read(
         modules,
         tuple(notes),
         unread,
-        refused,
         canvas_id=student.canvas_id,
         moodle_id=student.moodle_id,
         late=frozenset(late),
@@ -271,9 +252,10 @@ def _notebook(chosen: File | None, reading: Reading) -> bytes | None:
         return None
 
 
-def _may_be_mended(error: Exception) -> bool:
-    """Tell whether the instructor can make readable what could not be read, or have another one."""
-    return isinstance(error, NeedsInstructor) or not isinstance(error, Unreadable | MemoryError)
+def _may_hold(path: tuple[str, ...], error: Exception, stem: str) -> bool:
+    """Tell whether something that was not read may be a lesson, or hold it."""
+    is_folder = "." not in path[-1] or is_of_this_machine(error) or isinstance(error, OverLimit)
+    return is_folder or is_archive(path[-1]) or looks_like(path, stem)
 
 
 def _could_not_read(path: tuple[str, ...], error: Exception) -> str:

@@ -21,7 +21,6 @@ from typing import BinaryIO
 from course.core.files import MANIFEST
 from course.grading.submissions.limits import (
     Counted,
-    OtherArchive,
     OverLimit,
     SubmissionLimits,
     Unreadable,
@@ -57,8 +56,7 @@ def members_of(
         limits: what may be read of it, now and when its members are read.
 
     Raises:
-        OtherArchive: it is an archive of another kind, or damaged, or none.
-        Unreadable: it must not be read.
+        Unreadable: it is an archive of another kind, damaged, or none, or must not be read.
         OSError: the disk cannot be read.
     """
     try:
@@ -70,7 +68,7 @@ def members_of(
         if isinstance(error, Unreadable):
             raise
         is_none = isinstance(error, zipfile.BadZipFile)
-        raise OtherArchive("is damaged, or is not a zip" if is_none else reason(error)) from None
+        raise Unreadable("is damaged, or is not a zip" if is_none else reason(error)) from None
 
 
 def _opener_of(file: BinaryIO) -> Callable[..., Iterator[Member]]:
@@ -79,7 +77,7 @@ def _opener_of(file: BinaryIO) -> Callable[..., Iterator[Member]]:
     file.seek(0)
     for magic, kind in _OTHER_KINDS.items():
         if start.startswith(magic):
-            raise OtherArchive(f"is {kind}, not a zip: unpack it, and delete it")
+            raise Unreadable(f"is {kind}, not a zip: unpack it, and delete it")
     if start[257:262] == b"ustar" or start.startswith(tuple(_COMPRESSED)):
         return _members_of_tar
     return _members_of_zip
@@ -106,13 +104,6 @@ def is_archive(name: str) -> bool:
     """Tell whether a file is called like an archive that can be opened."""
     return name.lower().endswith(_ENDINGS)
 
-
-TO_MEND = {
-    "encrypted": "is encrypted: ask for it without a password",
-    "compressed": "is compressed in an unusual way",
-    "linked": "is a hard link: unpack its archive",
-}
-"""What may be a lesson, once the instructor has unpacked it or has another one."""
 
 # --- zips -------------------------------------------------------------------------------------
 
@@ -145,12 +136,12 @@ def _member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     trouble = ""
     if name.endswith("/"):
         return Member(name)
-    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-        trouble = "is a link or a device, and was not read"
+    if stat.S_ISLNK(info.external_attr >> 16):
+        trouble = "is a link, and was not read"
     elif info.flag_bits & 0x1:
-        trouble = TO_MEND["encrypted"]
+        trouble = "is encrypted: ask for it without a password"
     elif info.compress_type not in _METHODS:
-        trouble = TO_MEND["compressed"]
+        trouble = "is compressed in an unusual way"
     modified = None
     if info.date_time[0] > 1980:  # the year of an unknown time
         with contextlib.suppress(ValueError):  # the 31st of February
@@ -180,13 +171,13 @@ def _members_of_tar(
             tarfile.TarFile.open(fileobj=counted, mode="r|", tarinfo=_Header)
         )
     except tarfile.ReadError:
-        raise OtherArchive("is compressed, and not a tar: unpack it, and delete it") from None
+        raise Unreadable("is compressed, and not a tar: unpack it, and delete it") from None
     n_kept = 0
     for info in opened:
         if info.isdir():
             yield Member(f"{info.name}/")
         elif info.islnk():
-            yield Member(info.name, trouble=TO_MEND["linked"])
+            yield Member(info.name, trouble="is a hard link: unpack its archive")
         elif not info.isreg() or info.issparse():  # of holes a small file can have terabytes
             yield Member(info.name, trouble="is a link or a device, and was not read")
         elif info.size > MAX_TAR_MEMBER:
@@ -212,7 +203,7 @@ class _Header(tarfile.TarInfo):
         except (tarfile.InvalidHeaderError, tarfile.TruncatedHeaderError):
             if tarfile_.offset == 0:  # it is no tar
                 raise
-            raise OtherArchive("is damaged") from None
+            raise Unreadable("is damaged") from None
 
 
 def _unpacked(data: bytes) -> BinaryIO:

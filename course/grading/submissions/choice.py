@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from course.core.copies import original_name
 from course.core.files import MAX_MODULE_BYTES
-from course.core.stubs import stub_of, stubs_in
+from course.core.stubs import stubs_in
 from course.core.syllabus import find_lesson
 from course.grading.names import shown
 from course.grading.submissions.archives import without_ending
@@ -64,7 +64,7 @@ def without_the_course(files: list[File]) -> list[File]:
 def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     """Return the file that counts as the module of a lesson, of those that may be meant as it.
 
-    Of several it is one that is more than the stub, then the one in exercises/, then one in a
+    Of several it is one with an exercise done, then the one in exercises/, then one in a
     folder called like the lesson, 5_rope, then the nearest to the top. Of those that are left, the
     last counts: "attempt 10" comes after "attempt 9", and what was handed in later on Canvas has
     the higher number there. In its folder there may be a "rope (1).py", too: the newer counts. Only
@@ -101,10 +101,10 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     others = [
         file for file in others if original_name(name_of(file.path)).endswith((".py", ".txt"))
     ]
-    if others and all(_is_same(file, stub_of(stem)) for file in work[:MAX_COMPARED]):
+    if others and all(_is_untouched(file, stem) for file in work[:MAX_COMPARED]):
         work = [file for file in others[:MAX_COMPARED] if defines(file, stem)] or work or others
     if 1 < len(work) <= MAX_COMPARED:
-        work = [file for file in work if not _is_same(file, stub_of(stem))] or work
+        work = [file for file in work if not _is_untouched(file, stem)] or work
         work = [file for file in work if defines(file, stem)] or work
     if len(work) <= 1:  # as nearly always
         return next(iter(work), None)
@@ -278,7 +278,7 @@ def note_others(
 def _why_it_counts(stem: str, chosen: File, other: File) -> str:
     """Return why a module counts and not another file, as the rest of a sentence."""
     is_like_it = is_renamed(other.path, stem) and chosen.path[:-1] == other.path[:-1]
-    if len(other.path) == 1 or not is_like_it or _is_same(other, stub_of(stem)):
+    if len(other.path) == 1 or not is_like_it or _is_untouched(other, stem):
         return "counts"
     return "is newer" if _is_newer(chosen, other) else "counts, and it isn't known which is newer"
 
@@ -290,6 +290,16 @@ def defines(file: File, stem: str) -> bool:
         return re.search(rf"\b(def|class)\s+({names})\b".encode(), file.read()) is not None
     except Exception:  # see `reason`
         return True
+
+
+def _is_untouched(file: File, stem: str) -> bool:
+    """Tell whether a file is a stub in which no exercise was done, whatever else was changed."""
+    try:
+        source = file.read()
+    except Exception:  # see `reason`
+        return False
+    is_stub = bool(stubs_in(source, find_lesson(stem)))
+    return is_stub and exercises_to_do(stem, source) == exercises_to_do(stem, None)
 
 
 def _is_same(file: File, module: bytes) -> bool:

@@ -16,9 +16,9 @@ from typing import BinaryIO
 
 from course.core.files import MAX_MODULE_BYTES
 from course.grading.names import shown
-from course.grading.submissions.archives import TO_MEND, Member
+from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
-from course.grading.submissions.limits import NeedsInstructor, OtherArchive, Unreadable
+from course.grading.submissions.limits import HasOtherNames, OverLimit, Unreadable
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
@@ -91,7 +91,7 @@ class Archive:
         files = self.files[name]
         yield from files[:MAX_FILES]
         if len(files) > MAX_FILES:
-            yield File((name,), error=Unreadable(TOO_MANY.format(MAX_FILES)))
+            yield File((name,), error=OverLimit(TOO_MANY.format(MAX_FILES)))
 
 
 def packed_files(members: Iterable[Member]) -> Iterator[File]:
@@ -105,16 +105,14 @@ def packed_files(members: Iterable[Member]) -> Iterator[File]:
         # to take longer names apart would take seconds
         if any(len(part) > 20 * MAX_LENGTH for part in path):
             path, trouble = tuple(part[:MAX_LENGTH] for part in path), "has too long a name"
-        if name.startswith("/") or ".." in path or path[0].endswith(":"):
+        if ".." in path:
             trouble = "has a name that leads out of its archive, and was not read"
+        if trouble:
+            yield File(path, error=Unreadable(trouble))
         elif name.endswith("/"):
             yield File((*path, ""))
-            continue
-        if trouble:
-            kind = OtherArchive if trouble in TO_MEND.values() else Unreadable
-            yield File(path, error=kind(trouble))
-            continue
-        yield File(path, member.open, member.modified, packed=True)
+        else:
+            yield File(path, member.open, member.modified, packed=True)
 
 
 class Folder:
@@ -147,7 +145,7 @@ class Folder:
                 continue
             left -= len(entries)
             if left < 0:
-                yield File((name,), error=Unreadable(TOO_MANY.format(MAX_FILES)))
+                yield File((name,), error=OverLimit(TOO_MANY.format(MAX_FILES)))
                 return
             for entry in entries:
                 path, kind = (*folder, entry.name), _kind(entry)
@@ -205,7 +203,7 @@ def open_regular(path: str | Path, folder: int | None = None) -> BinaryIO:
 
     Raises:
         Unreadable: it is no regular file.
-        NeedsInstructor: it has further names, which may be another student's.
+        HasOtherNames: it has further names.
         OSError: it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)  # each where the system has it
@@ -221,15 +219,14 @@ def open_regular(path: str | Path, folder: int | None = None) -> BinaryIO:
     if is_regular and status.st_nlink <= 1:
         return file
     file.close()
-    # who made the other name is not known: one student alone can't make another's file count 0
-    raise NeedsInstructor(_ANOTHERS) if is_regular else Unreadable(NO_FILE)
+    raise HasOtherNames(_ANOTHERS) if is_regular else Unreadable(NO_FILE)
 
 
 def in_utf_8(source: bytes) -> bytes:
     """Return the source of a module as it is.
 
     Raises:
-        NeedsInstructor: it is in another encoding and does not name it, as Python demands.
+        Unreadable: it is in another encoding and does not name it, as Python demands.
     """
     try:
         source.decode("utf-8")
@@ -238,7 +235,7 @@ def in_utf_8(source: bytes) -> bytes:
         with contextlib.suppress(SyntaxError):
             named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         if named in ("", "utf-8", "utf-8-sig"):
-            raise NeedsInstructor("is not saved as UTF-8: choose that encoding") from None
+            raise Unreadable("is not saved as UTF-8: choose that encoding") from None
     return source
 
 

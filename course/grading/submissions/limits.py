@@ -17,16 +17,12 @@ class Unreadable(Exception):
     """A reason not to read a file, as the rest of a sentence."""
 
 
+class HasOtherNames(Unreadable):
+    """A hard link: who made the other name is not known, and it may be another student's."""
+
+
 class OverLimit(Unreadable):
     """A reason not to read any further what may hold every lesson."""
-
-
-class NeedsInstructor(Unreadable):
-    """What cannot be read as it is, and is nobody's zero: the instructor can change that."""
-
-
-class OtherArchive(NeedsInstructor):
-    """What may hold every lesson."""
 
 
 class SubmissionLimits:

@@ -215,10 +215,10 @@ def _is_loose(name: str, kind: str) -> bool:
 
     Google Classroom gives such names ("Jane Doe - rope.py"), but a student may choose them, too.
     """
-    path = (name,)
-    is_source = Path(name).suffix.lower() in (".py", ".ipynb") or may_be_module(path)
-    is_source |= is_code(path) and any(names_lesson(path, stem) for stem in stems())
-    return kind != "folder" and is_source and not platform_name(name)
+    ending = Path(name).suffix.lower()
+    names_any = any(names_lesson((name,), stem) for stem in stems())
+    is_work = ending in (".py", ".ipynb") or (names_any and ending not in (".csv", ".xlsx"))
+    return kind != "folder" and is_work and not platform_name(name)
 
 
 def _tag(identity: str) -> str:

@@ -23,9 +23,8 @@ from course.grading.submissions import (
     SubmissionsError,
     limits,
     open_class,
-    refused_whole,
+    unread_submission,
 )
-from course.grading.submissions.file_names import stems
 from course.grading.submissions.limits import OverLimit, Unreadable
 
 try:
@@ -79,12 +78,8 @@ def read_class(
                         return found
                 case Unreadable() if not names:
                     raise SubmissionsError(f"{path} {message}")
-                case OverLimit():
-                    found.append(refused_whole(names[len(found)], message))
                 case Unreadable():  # perhaps not by the student's fault
-                    why = f"The submission {message}."
-                    unread = dict.fromkeys(stems(), why)
-                    found.append(Submission(names[len(found)], {}, (why,), unread))
+                    found.append(unread_submission(names[len(found)], message))
                 case _:
                     names = message
     return found

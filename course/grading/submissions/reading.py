@@ -22,7 +22,13 @@ from course.grading.submissions.files import (
     packed_files,
     place,
 )
-from course.grading.submissions.limits import Counted, SubmissionLimits, reason
+from course.grading.submissions.limits import (
+    Counted,
+    OverLimit,
+    SubmissionLimits,
+    Unreadable,
+    reason,
+)
 
 MAX_INNER_BYTES = 64 << 20
 """Of an archive within another, which is read into memory."""
@@ -97,7 +103,7 @@ class Reading:
                 else:
                     self.note(path, "is neither a lesson nor a zip: it was not read")
             elif depth == 2:
-                self.note(path, "is a zip in a zip in a zip: it was not opened")
+                self.fail(path, Unreadable("is a zip in a zip in a zip: it was not opened"))
             else:
                 yield from self._in_archive(replace(file, path=path), depth + 1)
 
@@ -107,7 +113,7 @@ class Reading:
     def _in_archive(self, file: File, depth: int) -> Iterator[File]:
         if self._n_files > MAX_FILES:
             before = f"there are more than {MAX_FILES:,} files in the zips before"
-            self.note(file.path, f"was not opened, because {before}")
+            self.fail(file.path, Unreadable(f"was not opened, because {before}"))
             return
         try:
             files = self._list(file)
@@ -115,7 +121,7 @@ class Reading:
             self.fail(file.path, error)
             return
         if self._n_files > MAX_FILES:
-            self.note(file.path, TOO_MANY.format(MAX_FILES))
+            self.fail(file.path, OverLimit(TOO_MANY.format(MAX_FILES)))
         self.top_names += dict.fromkeys(found.path[0] for found in files)
         yield from self._wanted(files, file.path, depth)
 

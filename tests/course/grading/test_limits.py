@@ -98,7 +98,7 @@ def test_a_small_zip_is_read_or_refused_in_bounded_time(tmp_path, name, monkeypa
     ann, eve = read_submissions(tmp_path)
     assert time.process_time() - start < 6
     assert (dict(ann.modules), ann.notes) == ({"lookup": b"ann's"}, ())
-    assert not eve.unread  # nobody escapes a 0 in that way
+    assert eve.modules or eve.unread  # nobody gets a number for what was not read
     assert eve.notes
 
 
@@ -148,18 +148,16 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("act", "is_refused"),
+    "act",
     [
-        pytest.param("time.sleep(999)", False, marks=pytest.mark.slow),
-        ("os.kill(os.getpid(), 9)", False),
-        ("while True: pass", True),
-        ("bytearray(3 << 30)", True),
+        pytest.param("time.sleep(999)", marks=pytest.mark.slow),
+        "os.kill(os.getpid(), 9)",
+        "while True: pass",
+        "bytearray(3 << 30)",
     ],
     ids=["waits", "is killed", "works", "fills the memory"],
 )
-def test_a_process_that_reads_without_end_keeps_nobody_waiting(
-    tmp_path, monkeypatch, act, is_refused
-):
+def test_a_process_that_reads_without_end_keeps_nobody_waiting(tmp_path, monkeypatch, act):
     """Whatever it is that its limits do not count."""
     # whoever sleeps is waited for so long; the others must have begun by then on a busy machine
     monkeypatch.setattr(process, "MAX_WAIT", 20 if "sleep" in act else 600)
@@ -179,5 +177,4 @@ send_class("""
     class_ = write_class(tmp_path, ann=LOOKUP, bob=LOOKUP, cid=LOOKUP)
     ann, bob, cid = read_class(class_)
     assert ann.modules == cid.modules == {"lookup": b"x = 1"}
-    assert (dict(bob.modules), bool(bob.refusal)) == ({}, is_refused)
-    assert {*bob.unread} == (set() if is_refused else {*STEMS})
+    assert (dict(bob.modules), {*bob.unread}) == ({}, {*STEMS})

@@ -90,9 +90,7 @@ def modules_by_student(path) -> dict[str, str]:
 
 
 def remarks(one: Submission) -> list[str]:
-    """All that is said about a submission: notes, and why lessons are not graded or earn 0."""
-    zero = [stem for stem in one.refused if stem not in one.unread]
-    refused = [f"0 points for {', '.join(zero)}"] if zero else []
+    """All that is said about a submission: notes, and why lessons are not graded."""
     lessons_of = {why: [] for why in one.unread.values()}
     for stem, why in one.unread.items():
         lessons_of[why].append(stem)
@@ -100,7 +98,7 @@ def remarks(one: Submission) -> list[str]:
         f"{'all' if stems == STEMS else ', '.join(stems)} not graded: {why}"
         for why, stems in lessons_of.items()
     ]
-    return [*one.notes, *refused, *unread]
+    return [*one.notes, *unread]
 
 
 def as_text(one: Submission) -> list[str]:
@@ -338,7 +336,7 @@ SIX_ZIPS = {f"{n}.zip": zipped({f"{stem}.py": stem}) for n, stem in enumerate(ST
 BOMB, LIE = zipped({"rope.py": bytes(5 << 20)}), struct.pack("<I", 100)
 TWO_IN_A_TAR = tarred({"gpt.py": "evil", "rope.py": "evil"}, kind="")
 TWO_OF_ROPE = "def rotate_half(): 5\ndef apply_rope(): 5"
-LINK, PIPE, DISK = (kind | 0o777 for kind in (stat.S_IFLNK, stat.S_IFIFO, stat.S_IFBLK))
+LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o777
 
 
 def encrypted(data: bytes) -> bytes:
@@ -374,7 +372,7 @@ ODD = {
         "eve/lookup.py": f"class TokenEmbedding: 5\n{TWO_OF_ROPE}",
         **{"fay/rope.doc": "", "fay/rope.py": STUB, "fay/rope_final.txt": TWO_OF_ROPE},
         **{"gus/rope.pdf": "", "gus/rope.py": "def rotate_half(): 5", "gus/x.py": TWO_OF_ROPE},
-        **{"hal/lookup.py": stub_of("lookup"), "hal/x.py": STUB},
+        **{"hal/lookup.py": b"# Hal\n" + stub_of("lookup"), "hal/x.py": STUB},
     },
     "not UTF-8": {
         "ann/rope.py": "# Zoë".encode("cp1252"),
@@ -390,17 +388,17 @@ ODD = {
     "names that lead out": {
         "ann.zip": zipped(
             {"exercises\\lookup.py": "a", "../bob/rope.py": "evil", "x/../../bob/rope.py": "evil"}
-            | dict.fromkeys(["/etc/rope.py", "C:\\rope.py", "..\\gpt.py"], "evil")
+            | {"..\\gpt.py": "evil", "/etc/rope.py": "read as etc/rope.py"}
         ),
         "bob.zip": zipped({"<b>\n\x1b[1m/exercises/rope.py": "b", "<b>\n/other/rope.py": "evil"}),
     },
     "links and devices in archives": {
         "ann.zip": zipped(
             [
-                (entry(f"{stem}.py", mode), "evil")
-                for stem, mode in zip(STEMS[1:], (LINK, PIPE, DISK), strict=False)
+                (entry("lookup.py", LINK), "evil"),
+                (entry("gpt.py", PIPE), "it cannot be one"),
+                (entry("rope.py", stat.S_IFREG | 0o644), "a"),
             ]
-            + [(entry("rope.py", stat.S_IFREG | 0o644), "a")]
         ),
         "bob.tar.gz": tarred(
             {"lookup.py": "b", "../ann/gpt.py": "evil"},
@@ -429,7 +427,7 @@ ODD = {
             {"lookup.py": "a", "deep/a.zip": zipped({"b/c.zip": EVIL, "rope.py": "b"})}
         ),
         "bob.zip": zipped({"../b.zip": EVIL, "a.zip": zipped({"../ann/rope.py": "evil"})}),
-        "cid.zip": zipped({"a.zip": zipped({"/rope.py": "evil", "gpt.py": b"evil" + LARGEST})}),
+        "cid.zip": zipped({"a.zip": zipped({"/rope.py": "c", "gpt.py": b"evil" + LARGEST})}),
         "dan.zip": zipped({"a.zip": zipped([(entry("lookup.py", LINK), "evil")])}),
     },
     "more than five zips": {  # ann's own counts
@@ -440,8 +438,12 @@ ODD = {
         "ann.zip": with_field(with_field(BOMB, b"PK\3\4", 22, LIE), ENTRY, 24, LIE)
     },
     "zips that are odd, and read": {
+        "a colon.zip": zipped({"Abgabe 1:/lookup.py": "plain"}),
+        "a drive.zip": zipped({"C:\\lookup.py": "plain"}),
         "a large size.zip": with_field(PLAIN, ENTRY, 24, struct.pack("<I", 2**31)),
         "a null in the name.zip": zipped({"lookupX.py": "plain"}).replace(b"X.py", b".py\0"),
+        "an absolute name.zip": zipped({"/lookup.py": "plain"}),
+        "another computer.zip": zipped({"\\\\host\\lookup.py": "plain"}),
         "a program before it.zip": b"MZ" + bytes(10_000) + PLAIN,
         "letters turned round.zip": zipped({"\u202eyp.pukool\x1b[2J\n/lookup.py": "plain"}),
         "no day.zip": with_field(PLAIN, ENTRY, 12, b"\xff" * 4),
@@ -451,12 +453,9 @@ ODD = {
         "zip64.zip": zip64(),
     },
     "zips that are not read": {
-        "a drive.zip": zipped({"C:\\lookup.py": "evil"}),
         "a later version.zip": with_field(PLAIN, ENTRY, 6, b"\xff\x00"),
         "a place before it.zip": with_field(PLAIN, END, 16, b"\xff\xff\xff\xfe"),
-        "an absolute name.zip": zipped({"/lookup.py": "evil"}),
         "an end alone.zip": END + bytes(18),
-        "another computer.zip": zipped({"\\\\host\\lookup.py": "evil"}),
         "another name inside.zip": PLAIN.replace(b"lookup.py", b"rope.py\0\0", 1),
         "another text.zip": PLAIN.replace(b"plain", b"evil!"),
     },
@@ -507,6 +506,8 @@ what cannot be graded: ann_12345_6789_work.rar | work.7z | eve.zip | fay/work.zi
 notebooks in place of modules: ann/5_rope.ipynb | bob/rope.ipynb | cid_123_4567_rope.ipynb
 modules that only their own names give to somebody: Jane Doe - rope.py | jane_rope.py |
   jim-rope (1).ipynb
+texts of a lesson beside the students' folders: bob/rope.py=b | Jane Doe - rope.docx |
+  Jim - 5_rope.gdoc | rope-grades.csv | readme.md
 something else than lessons: ann/Essay.docx | ann/b<i>.pdf | ann/c | ann/d | ann/e | ann/.git/x
 whose name looks like another's: ann/rope.py=who is called exactly so keeps it |
   ann_1_assignsubmission_file_/rope.py=ann_1 | ann_2_assignsubmission_file_/rope.py=ann_2
@@ -752,6 +753,7 @@ def test_work_counts_more_than_a_stub_and_an_exercise_more_than_none(tmp_path):
         (notes_of_class, "rope.py", "5_rope.py"),
         (notes_of_class, "rope.py", "rope (1).py"),
         (REFERENCE, "rope_v2.py", "rope.py"),
+        (b"# Ann's\n" + REFERENCE, "rope_v2.py", "rope.py"),
         (REFERENCE, "rope.py", "rope (1).py"),
         (REFERENCE, "rope (1).py", "rope.py"),
         (REFERENCE.replace(b"\n", b"\r\n"), "new/rope.py", "exercises/rope.py"),
@@ -1140,7 +1142,7 @@ def test_files_that_are_looked_into_for_code_exceed_no_limit(tmp_path):
 
 
 def test_notes_are_few(tmp_path):
-    files = [(f"{i}/../rope.py", "evil") for i in range(500)]
+    files = [(f"{i}.zip", "evil") for i in range(500)]
     assert len(read_zip(tmp_path, zipped(files)).notes) == submissions.MAX_NOTES
 
 
