@@ -309,14 +309,14 @@ class Table(nn.Module):
 
 
 class Frozen(nn.Module):
-    """Of 4 · 3 + 2 · 3 · 2 + 1 + 5 elements 5 are trainable."""
+    """Of 4 · 3 + 2 · 3 · 2 + 1 + n elements n are trainable."""
 
-    def __init__(self):
+    def __init__(self, n):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(4, 3), requires_grad=False)
         self.kernel = nn.Parameter(torch.zeros(2, 3, 2), requires_grad=False)
         self.scale = nn.Parameter(torch.zeros(()), requires_grad=False)
-        self.bias = nn.Parameter(torch.zeros(5))
+        self.bias = nn.Parameter(torch.zeros(n))
 
 
 class Buffered(nn.Module):
@@ -330,22 +330,22 @@ class Buffered(nn.Module):
 
 
 class Tied(nn.Module):
-    """One table of 6 · 4 elements, used at both ends, and a bias of 6."""
+    """One table of 6 · C elements, used at both ends, and a bias of 6."""
 
-    def __init__(self):
+    def __init__(self, n_embd):
         super().__init__()
-        self.embedding = nn.Embedding(6, 4)
-        self.head = nn.Linear(4, 6)
+        self.embedding = nn.Embedding(6, n_embd)
+        self.head = nn.Linear(n_embd, 6)
         self.head.weight = self.embedding.weight
 
 
 class Twins(nn.Module):
-    """Two separate parameters that happen to be equal: 2 · 3 · 4 elements."""
+    """Two separate parameters that happen to be equal: 2 · 3 · C elements."""
 
-    def __init__(self):
+    def __init__(self, n_embd):
         super().__init__()
-        self.one = nn.Parameter(torch.ones(3, 4))
-        self.other = nn.Parameter(torch.ones(3, 4))
+        self.one = nn.Parameter(torch.ones(3, n_embd))
+        self.other = nn.Parameter(torch.ones(3, n_embd))
 
 
 class Thawing(nn.Module):
@@ -363,9 +363,9 @@ class Thawing(nn.Module):
 class Deep(nn.Module):
     """Token and position tables, and layers in layers, one of them used twice."""
 
-    def __init__(self):
+    def __init__(self, vocab_size):
         super().__init__()
-        self.tok_emb, self.pos_emb = nn.Embedding(5, 2), nn.Embedding(3, 2)  # 10 + 6
+        self.tok_emb, self.pos_emb = nn.Embedding(vocab_size, 2), nn.Embedding(3, 2)  # 2 V + 6
         shared = nn.Linear(4, 2)  # 4 · 2 + 2
         inner = nn.ModuleList([nn.Linear(1, 1), nn.Dropout(0.5)])  # 1 + 1
         self.stack = nn.Sequential(shared, nn.ModuleDict({"in": nn.Sequential(*inner)}))
@@ -386,31 +386,36 @@ class TestCountParameters:
         table = lesson.prop(Table, rows, columns, frozen)
         expect.equal(lesson.count_parameters(table), rows * columns)
 
-    def test_frozen_parameters_do_not_count(self, lesson):
-        """A matrix, three axes and a number have requires_grad=False; 5 are left, also
+    def test_frozen_parameters_do_not_count(self, lesson, draw):
+        """A matrix, three axes and a number have requires_grad=False; a bias is left, also
         when they are counted again.
         """
-        module = lesson.prop(Frozen)
-        expect.equal(lesson.count_parameters(module), 5)
-        expect.equal(lesson.count_parameters(module), 5)
+        n = draw.integer(5, 99)
+        module = lesson.prop(Frozen, n)
+        expect.equal(lesson.count_parameters(module), n)
+        expect.equal(lesson.count_parameters(module), n)
 
     def test_buffers_do_not_count(self, lesson):
         """A buffer is saved and moved, but never trained; 7 elements are."""
         expect.equal(lesson.count_parameters(lesson.prop(Buffered)), 7)
 
-    def test_a_tied_table_counts_once(self, lesson):
-        """The head's weight is the embedding's: 6 · 4 once, and a bias of 6."""
-        expect.equal(lesson.count_parameters(lesson.prop(Tied)), 30)
+    def test_a_tied_table_counts_once(self, lesson, draw):
+        """The head's weight is the embedding's: 6 · C once, and a bias of 6."""
+        n_embd = draw.integer(4, 99)
+        expect.equal(lesson.count_parameters(lesson.prop(Tied, n_embd)), 6 * n_embd + 6)
 
-    def test_equal_parameters_are_not_the_same_parameter(self, lesson):
-        """Two tables of ones learn apart, so both count: 2 · 12."""
-        expect.equal(lesson.count_parameters(lesson.prop(Twins)), 24)
+    def test_equal_parameters_are_not_the_same_parameter(self, lesson, draw):
+        """Two tables of ones learn apart, so both count: 2 · 3 · C."""
+        n_embd = draw.integer(4, 99)
+        expect.equal(lesson.count_parameters(lesson.prop(Twins, n_embd)), 2 * 3 * n_embd)
 
-    def test_layers_within_layers_count(self, lesson):
-        """10 + 6 of two tables, 4 · 2 + 2 of a layer that is used twice, 2 inside, 6 in a
+    def test_layers_within_layers_count(self, lesson, draw):
+        """2 V + 6 of two tables, 4 · 2 + 2 of a layer that is used twice, 2 inside, 6 in a
         list, and 30 layers of 9.
         """
-        expect.equal(lesson.count_parameters(lesson.prop(Deep)), 10 + 6 + 10 + 2 + 6 + 270)
+        vocab_size = draw.integer(5, 99)
+        got = lesson.count_parameters(lesson.prop(Deep, vocab_size))
+        expect.equal(got, 2 * vocab_size + 6 + 10 + 2 + 6 + 270)
 
     def test_each_call_counts_anew(self, lesson):
         """6 elements, and 0 after they were frozen."""

@@ -166,11 +166,13 @@ class TestOneHotBytes:
         expect.equal(lesson.one_hot_bytes(50257, 32, 1024), 6_587_285_504)
         expect.equal(lesson.one_hot_bytes(50257, 33, 1023), 6_786_504_252)
 
-    def test_bytes_per_element(self, lesson):
-        """7 · 2 · 3 = 42 numbers take 42 bytes as int8, 84 as bfloat16, 336 as int64."""
-        for size in 1, 2, 8:
-            expect.equal(lesson.one_hot_bytes(7, 2, 3, bytes_per_element=size), 42 * size)
-            expect.equal(lesson.one_hot_bytes(7, 2, 3, size), 42 * size)
+    def test_bytes_per_element(self, lesson, draw):
+        """V · B · T numbers take one byte each as int8, 2 as bfloat16, 8 as int64."""
+        sizes = [draw.integer(7, 99), draw.integer(2, 99), draw.integer(2, 99)]
+        for n_bytes in 1, 2, 8:
+            want = math.prod(sizes) * n_bytes
+            expect.equal(lesson.one_hot_bytes(*sizes, bytes_per_element=n_bytes), want)
+            expect.equal(lesson.one_hot_bytes(*sizes, n_bytes), want)
 
 
 @exercise("lookup_backward")

@@ -79,8 +79,9 @@ class TestRopeTables:
     @pytest.mark.parametrize(
         "length, head_dim, base", [(9, 6, 500000.0), (300, 10, 50.0), (3, 9_002, 500000.0)]
     )
-    def test_base_sets_the_rates(self, lesson, length, head_dim, base):
+    def test_base_sets_the_rates(self, lesson, draw, length, head_dim, base):
         """Pair i rotates base ** (-2i / D) radians a position, whatever the base."""
+        length, base = length + draw.integer(0, 9), base + draw.integer(0, 9)
         want = tables(length, head_dim, base)
         expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
 
@@ -476,8 +477,9 @@ class TestAlibiBias:
         expect.close(got[:, 1, 0], -torch.tensor(slopes), what="bias[:, 1, 0]")
 
     @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (16, 9)])
-    def test_penalty_grows_with_the_distance(self, lesson, n_heads, length):
+    def test_penalty_grows_with_the_distance(self, lesson, draw, n_heads, length):
         """Each step back costs a slope: -slope * (query - key)."""
+        length += draw.integer(0, 9)
         got = up_to_the_query(lesson.alibi_bias(n_heads, length), n_heads, length)
         expect.close(got, penalties(n_heads, length), what="the bias, later keys masked")
 

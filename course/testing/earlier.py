@@ -1,14 +1,17 @@
-"""What a lesson's module imports from earlier lessons: right ones are lent, or given others.
+"""What a student's file can import: of earlier lessons, right ones are lent, or given others.
 
-So nobody pays in lesson 8 for a mistake in lesson 1.
+So nobody pays in lesson 8 for a mistake in lesson 1, and what is imported here is there, too, where
+it is graded.
 """
 
-import contextlib
+import builtins
 import functools
 import sys
 import types
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from course.testing.errors import DID_YOU, message_of
 
 Earlier = Mapping[str, Mapping[str, Any]]
 """What can be imported, by lesson and by name: {"lookup": {"TokenEmbedding": ...}}."""
@@ -22,7 +25,93 @@ def names_defined_by(sources: Mapping[str, str]) -> Earlier:
     return found
 
 
-def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
+class Imports:
+    """What `import` does in a student's file, when it is loaded and when its functions run.
+
+    Of `exercises` there is what is lent, and nothing else.
+
+    Attributes:
+        missing: what stands for what is not there, by its name.
+        libraries: what it found beyond the standard library, PyTorch and NumPy.
+    """
+
+    def __init__(self, earlier: Earlier) -> None:
+        self._lent = _modules(earlier)
+        self.missing: dict[str, Missing] = {}
+        self.libraries: set[str] = set()
+
+    def __call__(
+        self,
+        name: str,
+        of_globals: Mapping[str, Any] | None = None,
+        of_locals: Mapping[str, Any] | None = None,
+        names: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> types.ModuleType:
+        """Do what `__import__` does.
+
+        Raises:
+            ModuleNotFoundError: it is not there; its `name` is what `missing` may have next time.
+        """
+        name = ".".join(filter(None, ["exercises" * bool(level), name]))
+        package = name.partition(".")[0]
+        if package in ("course", "exercises"):
+            return self._lent_module(name, names or ())
+        for one in (package, name):
+            if one in self.missing:
+                return self.missing[one]
+        try:
+            found = builtins.__import__(name, of_globals, of_locals, names)
+        except ModuleNotFoundError as error:
+            if DID_YOU in message_of(error):
+                raise
+            absent = name if package in sys.modules else package
+            raise ModuleNotFoundError(_NOT_THERE.format(absent), name=absent) from None
+        if package not in _ALWAYS_THERE:
+            self.libraries.add(package)
+        return found
+
+    def _lent_module(self, name: str, names: Sequence[str]) -> types.ModuleType:
+        if name not in self._lent:
+            return self._stand_in(name)
+        module = self._lent[name]
+        for one in names:
+            if one != "*" and not hasattr(module, one):
+                setattr(module, one, self._stand_in(f"{name}.{one}"))
+        return module if names else self._lent["exercises"]
+
+    def _stand_in(self, name: str) -> "Missing":
+        if name in self.missing:
+            return self.missing[name]
+        raise ModuleNotFoundError(_NOT_THERE.format(name), name=name)
+
+
+_NOT_THERE = (
+    "{} is not there where this is graded, and no exercise needs it; if it is a file of yours, "
+    "copy what you need into this one"
+)
+_ALWAYS_THERE = {"torch", "numpy", *sys.stdlib_module_names}
+
+
+class Missing(types.ModuleType):
+    """A library that is not there: to take names from it is no error, but to use them is."""
+
+    def __getattr__(self, name: str) -> "Missing":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(self.__name__)
+
+    def __getitem__(self, _: object) -> "Missing":  # as in an annotation
+        return self
+
+    def __mro_entries__(self, _: object) -> tuple[type, ...]:
+        return self()
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise ModuleNotFoundError(_NOT_THERE.format(self.__name__), name=self.__name__)
+
+
+def _modules(earlier: Earlier) -> dict[str, types.ModuleType]:
     """Return the package `exercises`, with a module for each lesson in it, by their names."""
     package = types.ModuleType("exercises")
     found = {"exercises": package}
@@ -32,22 +121,6 @@ def modules(earlier: Earlier) -> dict[str, types.ModuleType]:
         setattr(package, stem, module)
         found[module.__name__] = module
     return found
-
-
-@contextlib.contextmanager
-def importable(earlier: Earlier) -> Iterator[None]:
-    """Let this, and nothing else of `exercises`, be imported in a block."""
-    before, given = {}, modules(earlier)
-    if "exercises" in sys.modules:  # to read the names of all modules would copy them in a fork
-        names = [name for name in sys.modules if name.partition(".")[0] == "exercises"]
-        before = {name: sys.modules.pop(name) for name in names}
-    sys.modules.update(given)
-    try:
-        yield
-    finally:
-        for name in given:
-            sys.modules.pop(name, None)
-        sys.modules.update(before)
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,7 +12,6 @@ import functools
 import inspect
 import os
 import pkgutil
-import re
 import sys
 import types
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ import torch
 
 from course import root
 from course.core import answers
-from course.testing.earlier import Earlier
 from course.testing.outcomes import Wrong
 
 
@@ -180,52 +178,29 @@ def _is_of_student() -> bool:
 _BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"
 
 
-def refuse_borrowed_answers(
-    source: bytes, code: types.CodeType, who: str, earlier: Earlier
-) -> None:
+def refuse_borrowed_answers(source: bytes, code: types.CodeType, who: str) -> None:
     """Expect a student's file to import neither the solutions nor the tools that test it.
-
-    It may not import what is missing where it is graded, either: it would pass here alone.
 
     Args:
         code: what the source compiles to.
-        earlier: what it may import from earlier lessons.
 
     Raises:
         Wrong: it does.
     """
-    borrows = {"course", "exercises", "solutions"}.intersection(_names_in(code))
-    if not borrows and not re.search(rb"\bfrom\s*\.", source):
+    if not {"course", "solutions"}.intersection(_names_in(code)):
         return  # as nearly always; to look for the line takes ten times as long
-    there = _importable_names(earlier)
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = "exercises" if node.level else ""
-            module = ".".join(filter(None, [above, node.module]))
-            names = [f"{module}.{alias.name}" for alias in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            package = name.partition(".")[0]
-            if package == "solutions":
+            if name.partition(".")[0] == "solutions":
                 raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
             if f"{name}.".startswith(("course.testing.", "course.mistakes.", "course.student.")):
                 why = "is there to test it; take that out"
-            elif node in tree.body and package in ("course", "exercises") and name not in there:
-                why = "is not there when it is graded; write what you need into this file"
-            else:
-                continue
-            raise Wrong(f"{who} imports {name}, line {node.lineno}, which {why}")
-
-
-def _importable_names(earlier: Earlier) -> set[str]:
-    """Return what an import may name: "exercises.rope", "exercises.rope.apply_rope"."""
-    there = {"exercises"} if earlier else set()
-    for stem, names in earlier.items():
-        there.update({f"exercises.{stem}", *(f"exercises.{stem}.{one}" for one in ("*", *names))})
-    return there
+                raise Wrong(f"{who} imports {name}, line {node.lineno}, which {why}")
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -7,6 +7,7 @@ imports, constants, functions and classes alone.
 import __future__
 
 import ast
+import builtins
 import codecs
 import contextlib
 import re
@@ -22,7 +23,7 @@ from course.core.console import typed
 from course.core.memory import ran_out_of_memory
 from course.core.stubs import importing_exercises
 from course.testing.clock import TimeIsUp
-from course.testing.earlier import Earlier, importable, names_defined_by
+from course.testing.earlier import Earlier, Imports, Missing, names_defined_by
 from course.testing.errors import (
     CANNOT_IMPORT,
     DID_YOU,
@@ -97,12 +98,13 @@ def run_module(
         raise Wrong(f"{shown} {_trouble_with_syntax(error, shown)}") from None
     except (MemoryError, RecursionError, ValueError) as error:
         raise Wrong(f"{shown} {_why_not_imported(error, path)}") from None
-    refuse_borrowed_answers(source, code, shown, earlier or {})
+    refuse_borrowed_answers(source, code, shown)
     student_files.add(str(path))
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
+    module.__builtins__ = vars(builtins) | {"__import__": Imports(earlier or {})}
     given, failure = dict(module.__dict__), None
-    with importable(earlier or {}), settings_restored():
+    with settings_restored():
         try:
             if not less:
                 with _in_one_sentence(path):
@@ -190,50 +192,23 @@ def _failing(error: BaseException) -> Callable[..., NoReturn]:
 
 def _execute(code: types.CodeType, module: types.ModuleType) -> None:
     """Run a module's code; a library that is missing is one only for what uses it."""
-    given, names = dict(module.__dict__), dict[str, types.ModuleType]()
+    given, missing = dict(module.__dict__), module.__builtins__["__import__"].missing
     failed: ModuleNotFoundError | None = None
-    try:
-        while True:
-            try:
-                return exec(code, module.__dict__)
-            except ModuleNotFoundError as error:
-                is_there = not error.name or error.name in names or error.name in sys.modules
-                if is_there or DID_YOU in message_of(error):
-                    raise failed or error from None
-                failed = failed or error
-                names[error.name] = sys.modules[error.name] = _Missing(error.name)
-            except Exception:
-                if failed:
-                    raise failed from None
-                raise
-            module.__dict__.clear()
-            module.__dict__.update(given)
-    finally:
-        for name in names:
-            sys.modules.pop(name, None)
-
-
-class _Missing(types.ModuleType):
-    """A library that is not there: to take names from it is no error, but to use them is."""
-
-    __path__ = ()  # so that what is in it can be imported, too
-
-    def __getattr__(self, name: str) -> "_Missing":
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Missing(self.__name__)
-
-    def __getitem__(self, _: object) -> "_Missing":  # as in an annotation
-        return self
-
-    def __mro_entries__(self, _: object) -> tuple[type, ...]:
-        return self()
-
-    def __call__(self, *_: object, **__: object) -> NoReturn:
-        library = self.__name__.partition(".")[0]
-        why = f"{library} is not there where this is graded, and no exercise needs it; if it is a "
-        why += "file of yours, copy what you need into this one"
-        raise ModuleNotFoundError(why, name=library)
+    while True:
+        try:
+            return exec(code, module.__dict__)
+        except ModuleNotFoundError as error:
+            is_known = not error.name or error.name in missing
+            if is_known or DID_YOU in message_of(error):
+                raise failed or error from None
+            failed = failed or error
+            missing[error.name] = Missing(error.name)
+        except Exception:
+            if failed:
+                raise failed from None
+            raise
+        module.__dict__.clear()
+        module.__dict__.update(given)
 
 
 def _trouble_with_syntax(error: SyntaxError, shown: str) -> str:

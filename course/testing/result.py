@@ -104,6 +104,7 @@ class LessonResult:
         trouble: why the module could not be loaded, or graded, in a sentence; or nothing.
         left_out: why only the module's definitions were loaded, in a sentence; or nothing.
         printed: what the module printed when it was loaded.
+        libraries: what it imported beyond the standard library, PyTorch and NumPy, if known.
     """
 
     lesson: str
@@ -111,10 +112,14 @@ class LessonResult:
     trouble: str = ""
     left_out: str = ""
     printed: str = ""
+    libraries: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str:
         """Return what there is to know of how the module was loaded, in a sentence."""
+        if self.libraries and not self.left_out:
+            what = "may be missing where this is graded; PyTorch is all that an exercise needs"
+            return f"{listed(self.libraries)} {what}"
         if not self.left_out:
             return ""
         why, _, place = self.left_out.partition("\n")

@@ -2,7 +2,7 @@
 
 import contextlib
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Module:
         examination: runs tests on it; None if it could not be loaded.
         trouble: why it could not, in a sentence; empty if it could.
         left_out: why only its definitions were loaded, in a sentence; empty if all of it was.
+        libraries: see `Imports`; its functions add to it.
         printed: what it printed while it was loaded.
         source: its text, where results say at which line an exercise is.
     """
@@ -35,6 +36,7 @@ class Module:
     examination: Examination | None
     trouble: str = ""
     left_out: str = ""
+    libraries: Collection[str] = ()
     printed: str = ""
     source: bytes = b""
 
@@ -46,8 +48,9 @@ def open_module(path: Path, seed: int) -> Module:
         module = load_in_time(path)
     except Wrong as wrong:
         return Module(path, None, str(wrong), source=source)
-    left_out = module.__dict__[LEFT_OUT]
-    return Module(path, Examination(Executor(module), source, seed), "", left_out, source=source)
+    left_out, libraries = module.__dict__[LEFT_OUT], module.__builtins__["__import__"].libraries
+    examination = Examination(Executor(module), source, seed)
+    return Module(path, examination, "", left_out, libraries, source=source)
 
 
 def load_in_time(path: Path, earlier: Earlier | None = None) -> types.ModuleType:
@@ -121,8 +124,8 @@ def run(
 
 def lesson_result(module: Module, exercises: Sequence[ExerciseResult]) -> LessonResult:
     """Return the result of a module with these exercises."""
-    lesson, of_all = module.path.stem, tuple(exercises)
-    return LessonResult(lesson, of_all, module.trouble, module.left_out, module.printed)
+    lesson, of_all, libraries = module.path.stem, tuple(exercises), tuple(sorted(module.libraries))
+    return LessonResult(lesson, of_all, module.trouble, module.left_out, module.printed, libraries)
 
 
 def test_result(module: Module, case: Case, finding: Finding | None, printed: str) -> TestResult:

@@ -89,6 +89,8 @@ _MAX_TEMPORARY = 60
 
 def _start_server() -> None:
     """Start the process that judges are forked from. Ctrl+C is blocked in all of them."""
+    # without it they would import from the current folder first, which may be a student's
+    os.environ["PYTHONSAFEPATH"] = "1"
     if threading.current_thread() is not threading.main_thread():
         return
     if len(tempfile.gettempdir()) > _MAX_TEMPORARY and os.access("/tmp", os.W_OK):

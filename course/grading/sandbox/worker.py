@@ -5,7 +5,6 @@ Whatever a student's code does here, all that it can change is the answers on on
 
 import linecache
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch import nn
 
 from course.core.memory import ran_out_of_memory
 from course.grading.sandbox.wire import ConnectionClosed, WireError, dumps, loads, receive, send
-from course.testing.earlier import compiled, modules, names_defined_by
+from course.testing.earlier import compiled, names_defined_by
 from course.testing.executor import Executor
 from course.testing.fair_play import REFUSED
 from course.testing.loading import LEFT_OUT, run_module
@@ -63,7 +62,6 @@ class _Session:
             Why only its definitions were loaded; nothing, if all of it was.
         """
         earlier = names_defined_by(sources)
-        sys.modules.update(modules(earlier))  # for what is imported while a function runs
         path = Path(name)
         text = source.decode("utf-8", errors="replace")
         linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))

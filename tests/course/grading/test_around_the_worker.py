@@ -124,6 +124,8 @@ def points_in(folder: Path, students: Sequence[str] = tuple(CLASS)) -> list[str]
 
 @slow_in_sandbox
 def test_a_class_is_graded_as_ever(tmp_path):
+    for name in ("multiprocessing.py", "torch.py", "numpy.py"):  # in the folder it is started from
+        (tmp_path / name).write_text(LEAVES_A_TRACE, encoding="utf-8")
     ended(started(tmp_path, **HARMLESS), status=1)  # whose evil.py that is, nobody knows
     assert points_in(tmp_path) == POINTS
     assert list(tmp_path.rglob("trace")) == []

@@ -224,19 +224,11 @@ def test_a_module_that_does_not_load_is_one_sentence(judge, golden, source):
     assert {one.status for one in result.exercises} == {NOT_RUN}
 
 
-@pytest.mark.parametrize(
-    ("kind", "why", "says", "is_graded"),
-    [
-        ("refused", "is larger than 1 MB", "rope.py is larger than 1 MB.", True),
-        ("unread", "The grader could not read it.", "The grader could not read it.", False),
-    ],
-)
-def test_what_is_refused_earns_nothing_and_what_is_unread_is_not_graded(
-    judge, kind, why, says, is_graded
-):
-    unit = Unit("ann", "rope", None, **{kind: why})
+def test_what_is_unread_is_not_graded(judge):
+    why = "rope.py is larger than 1 MB."
+    unit = Unit("ann", "rope", None, unread=why)
     result = judge.grade(unit)
-    assert (result.points, result.trouble, bool(result.key)) == (0, says, is_graded)
+    assert (result.points, result.trouble, result.key) == (0, why, "")
     assert result.handed_in
     nothing = Unit("ann", "rope", None)
     assert key_of(unit, 0) != key_of(nothing, 0)  # an older result, of nothing, is not taken

@@ -310,6 +310,7 @@ RIGHT_FILES = {
     "crlf": SOLUTION.replace("\n", "\r\n"),
     "with an import that is not used": (
         "import pandas_x as pd, plotlib_x.pyplot as plt\nfrom einops_x.layers import Rearrange\n"
+        "from exercises.lookup import lookup\nfrom . import learned\nfrom exercises import gpt\n"
         f"{SOLUTION}\ndef draw():\n    plt.plot(pd.DataFrame())\n"
     ),
     "seeded": f"{SOLUTION}\ntorch.manual_seed(42)\ntorch.set_default_dtype(torch.float64)\n",
@@ -322,6 +323,12 @@ def test_a_file_may_be_written_in_many_ways(run, source):
     result = run(source, *(f"--exercise={name}" for name in names))
     assert result.status == 0
     assert points_of(*names) in result.flat
+
+
+def test_a_library_that_may_be_missing_elsewhere_is_named(run):
+    result = run(f"import requests\n{SOLUTION}", "--exercise=ntk_base")
+    assert result.status == 0
+    assert "requests may be missing where this is graded" in result.flat
 
 
 OLD = sys.version_info < (3, 12)
@@ -382,11 +389,16 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
         f"from course.testing import expect\n{SOLUTION}",
         "course.testing.expect, line 1",
     ),
-    "another lesson": (
-        f"from exercises.lookup import lookup\n{SOLUTION}",
-        "exercises.lookup.lookup, line 1",
+    "another lesson": (  # it costs what uses it alone
+        with_body("rotate_half", "from exercises.lookup import lookup; return lookup(*args)"),
+        "exercises.lookup is not there where this is graded, and no exercise needs it",
+        "ntk_base",
     ),
-    "another lesson, by a dot": (f"from . import lookup\n{SOLUTION}", "exercises.lookup, line 1"),
+    "another lesson, by a dot": (
+        "from . import lookup\n" + with_body("rotate_half", "return lookup.lookup(*args)"),
+        "exercises.lookup is not there where this is graded, and no exercise needs it",
+        "ntk_base",
+    ),
     "a missing library": (  # it costs what uses it alone
         "from einops_x import rearrange\n\n\n"
         + with_body("rotate_half", "return rearrange(args[0], 'a -> b')"),

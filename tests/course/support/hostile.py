@@ -174,8 +174,8 @@ table(attack, FORGED_AT_IMPORT)
 # --- the connection to the judge ------------------------------------------------------------
 
 CONNECTION = """
-import os, posix
-dumps = __import__("course.grading.sandbox.wire", fromlist=["dumps"]).dumps
+import os, posix, sys
+dumps = sys.modules["course.grading.sandbox.wire"].dumps
 
 def is_open(number):
     try:

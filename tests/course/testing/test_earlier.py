@@ -12,7 +12,6 @@ from course.core.syllabus import Status, find_lesson, lessons
 from course.student import exercises, progress
 from course.testing import earlier, source
 from course.testing.loading import load_module, run_module
-from course.testing.outcomes import Wrong
 
 GPT = ROOT / "exercises" / "gpt.py"
 LENT = earlier.names_defined_by(source.sources_of_earlier("gpt"))
@@ -51,11 +50,14 @@ def test_a_lesson_gets_what_its_reference_imports_and_no_more():
     assert BUILDING == ["longer", "gpt", "llama"]
     for line, name in (
         ("from exercises.lookup import one_hot_bytes", "exercises.lookup.one_hot_bytes"),
-        ("from exercises.skipgram import SkipGram", "exercises.skipgram.SkipGram"),
-        ("import exercises.sinusoidal", "exercises.sinusoidal"),
+        ("from exercises.skipgram import SkipGram as one_hot_bytes", "exercises.skipgram"),
+        ("import exercises.sinusoidal as one_hot_bytes", "exercises.sinusoidal"),
     ):
-        with pytest.raises(Wrong, match=f"imports {name}, line 1, which is not there when it is"):
-            load(f"{line}\n")
+        for text in (line, f"def one_hot_bytes():\n    {line}\n"):
+            with pytest.raises(ModuleNotFoundError, match=f"{name} is not there where this is"):
+                load(text).one_hot_bytes()
+    both = load("from exercises.lookup import TokenEmbedding, one_hot_bytes\n")
+    assert both.TokenEmbedding is LENT["lookup"]["TokenEmbedding"]
 
 
 @pytest.mark.parametrize("stem", BUILDING)
