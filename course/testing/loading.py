@@ -266,6 +266,9 @@ _NEWER = {
 """What a line looks like that an older Python refuses, and where it came from."""
 
 
+OF_NEWER_PYTHON = "is written for Python"
+
+
 def _why_no_python(line: str) -> str:
     """Return why a line is not valid, as the rest of a sentence."""
     if line.startswith(("%", "!")):
@@ -274,7 +277,7 @@ def _why_no_python(line: str) -> str:
         return "has a fence of three backticks, which is no Python"
     newer = [since for looks, since in _NEWER.items() if re.match(looks, line)]
     if newer and newer[0] > sys.version_info:
-        return f"is written for Python {newer[0][0]}.{newer[0][1]}, and this is {_PYTHON}"
+        return f"{OF_NEWER_PYTHON} {newer[0][0]}.{newer[0][1]}, and this is {_PYTHON}"
     return ""
 
 
@@ -293,6 +296,19 @@ _OTHER_FILES = {
 """What is sometimes saved under a module's name, by its first bytes in small letters."""
 
 
+def other_kind_of_file(source: bytes) -> str:
+    """Return what a source is instead of a module, as the rest of a sentence; or nothing.
+
+    >>> other_kind_of_file(b"<html>")
+    'is no module, but a web page: download the file itself'
+    """
+    start = source[:4000].removeprefix(codecs.BOM_UTF8).lstrip()[:2000].lower()
+    for begins, what in _OTHER_FILES.items():
+        if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
+            return f"is no module, but {what}"
+    return ""
+
+
 def _trouble_with_text(source: bytes) -> str:
     """Return why a source cannot be a module, whatever its code is, as the rest of a sentence."""
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
@@ -304,10 +320,8 @@ def _trouble_with_text(source: bytes) -> str:
                 f"holds two versions that git could not merge, line {number}: keep one of them "
                 "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>"
             )
-    start = source.removeprefix(codecs.BOM_UTF8).lstrip()[:2000].lower()
-    for begins, what in _OTHER_FILES.items():
-        if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
-            return f"is no module, but {what}"
+    if what := other_kind_of_file(source):
+        return what
     if b"\0" not in source:
         return ""
     with contextlib.suppress(UnicodeDecodeError):

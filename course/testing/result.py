@@ -123,7 +123,7 @@ class LessonResult:
         if not self.left_out:
             return ""
         why, _, place = self.left_out.partition("\n")
-        line = f" ({' '.join(place.split())})" if place else ""
+        line = f" ({' '.join(place.split())})" if place.strip() else ""
         return f"{why}{line}. So only what it defines was loaded, and is graded"
 
     @property

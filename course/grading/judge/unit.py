@@ -75,6 +75,15 @@ class GradedResult(LessonResult):
         """Return whether there was a module; what a module says of itself does not count."""
         return self.trouble != f"{self.lesson}.py {NOT_HANDED_IN}"
 
+    @property
+    def failed_here(self) -> bool:
+        """Return whether it is this machine that failed, not what was handed in."""
+        return not self.key and self.trouble.startswith(OF_MACHINE)
+
+
+OF_MACHINE = "The grader "
+"""Begins the trouble of a result if the machine failed."""
+
 
 def not_graded(unit: Unit, trouble: str) -> GradedResult:
     """Return what stands for a result where there is none; it has no key, so it is never kept."""

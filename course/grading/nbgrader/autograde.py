@@ -31,6 +31,7 @@ from course.grading.nbgrader.notebook import (
 )
 from course.grading.nbgrader.submissions import TIME, HandedIn, lesson_of, read_handed_in, submitted
 from course.testing.messages.wording import counted
+from course.testing.result import listed
 
 
 class Autograde(converters.Autograde):
@@ -149,11 +150,10 @@ class Autograde(converters.Autograde):
         """
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)
-        remarks = handed_in.remarks + [
-            f"The notebook has no cell called {name}: look for the answer, and grade it."
-            for name, answer in answers.items()
-            if answer == NOT_FOUND
-        ]
+        remarks = handed_in.remarks + [one for one in [result.remark] if one]
+        if missing := [name for name, answer in answers.items() if answer == NOT_FOUND]:
+            called = f"cell{'s' * (len(missing) > 1)} called {listed(missing)}"
+            remarks.append(f"The notebook has no {called}, where an answer should be.")
         if n_own := count_own_words(handed_in.cells, [*released.cells, *given_out]):
             cells = counted(n_own, "cell")
             remarks.append(f"The student added or changed {cells} of words: look in submitted/.")

@@ -22,7 +22,7 @@ from nbgrader.utils import parse_utc
 from course.core.files import MAX_MODULE_BYTES
 from course.core.syllabus import Lesson, lessons
 from course.grading.submissions import limits
-from course.grading.submissions.files import in_utf_8, open_regular
+from course.grading.submissions.files import open_regular, source_of_module
 
 MAX_FILE_BYTES = 20 << 20
 PLAIN = (
@@ -50,6 +50,10 @@ class NotRead(Exception):
     """A reason why a file is not read, in a sentence."""
 
 
+class NotHandedIn(NotRead):
+    """It is not there."""
+
+
 def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
     """Return what a regular file in a student's folder holds.
 
@@ -69,7 +73,7 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
         finally:
             os.close(handle)
     except FileNotFoundError:
-        raise NotRead(f"{name} was not handed in.") from None
+        raise NotHandedIn(f"{name} was not handed in.") from None
     except limits.HasOtherNames as error:
         raise OSError(f"{name} {error}") from None
     except (limits.Unreadable, OSError) as error:
@@ -77,7 +81,8 @@ def read_file(folder: str | Path, name: str, at_most: int) -> bytes:
             raise
         raise NotRead(f"{name} is a link, or not a file, so it was not read.") from None
     if len(data) > at_most:
-        raise NotRead(f"{name} is larger than {at_most >> 20} MB, so it was not read.")
+        most = f"{at_most >> 20} MB" if at_most >> 20 else f"{at_most} bytes"
+        raise NotRead(f"{name} is larger than {most}, so it was not read.")
     return data
 
 
@@ -155,12 +160,21 @@ class HandedIn:
 
 
 def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
-    """Read a submission; a file that a student made unreadable counts as missing, with a remark.
+    """Read a submission; a notebook that a student made unreadable counts as missing.
 
     Raises:
-        OSError: this machine cannot read it, or its encoding.
+        OSError: this machine cannot read it, or its module is there and cannot be read.
     """
     remarks: list[str] = []
+    module = None
+    try:
+        module = source_of_module(read_file(folder, f"{lesson.stem}.py", MAX_MODULE_BYTES))
+    except NotHandedIn as why:
+        remarks.append(str(why))
+    except NotRead as why:
+        raise OSError(str(why).rstrip(".")) from None
+    except limits.Unreadable as error:
+        raise OSError(f"{lesson.stem}.py {error}") from None
 
     def read(name: str, at_most: int) -> bytes | None:
         try:
@@ -169,11 +183,6 @@ def read_handed_in(folder: Path, lesson: Lesson) -> HandedIn:
             remarks.append(str(why))
             return None
 
-    module = read(f"{lesson.stem}.py", MAX_MODULE_BYTES)
-    try:
-        in_utf_8(module or b"")
-    except limits.Unreadable as error:
-        raise OSError(f"{lesson.stem}.py {error}") from None
     name = f"{lesson.notebook.stem}.ipynb"
     data = read(name, MAX_FILE_BYTES)
     cells = _cells(data or b"")

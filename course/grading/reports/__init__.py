@@ -41,7 +41,11 @@ def write_reports(
     overview, table, gradescope = out / "index.html", out / "grades.csv", out / "gradescope"
     for one in grades.students:
         write_atomically(out / feedback_path(one.student), feedback_page(one))
-        write_atomically(gradescope / f"{file_stem(one.student)}.json", gradescope_results(one))
+        place = gradescope / f"{file_stem(one.student)}.json"
+        if any(lesson.result.failed_here for lesson in one.lessons):
+            place.unlink(missing_ok=True)  # nobody is to get a number for that
+        else:
+            write_atomically(place, gradescope_results(one))
     write_atomically(overview, overview_page(grades, published, about_class))
     write_atomically(table, grades_csv(grades))
     return [overview, table, out / FEEDBACK, gradescope]

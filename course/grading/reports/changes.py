@@ -43,14 +43,14 @@ def changes(
         exercises = {one.name: one for one in before.exercises} if before else {}
         for now in result.exercises:
             was = exercises.get(now.name)
-            earned = was.points if was else ""
+            earned = was.points if was and before.key else ""
             earns = now.points if result.key else ""
             is_new = bool(before and before.key and not was)
             if earned != earns and (earned or earns != 0 or is_new):
                 why = _why(before, was, result, now)
                 found.append(Change(result.student, result.lesson, now.name, earned, earns, why))
     for gone in known.values():
-        if gone.handed_in and gone.lesson in lessons:
+        if gone.key and gone.handed_in and gone.lesson in lessons:
             found += [
                 Change(gone.student, gone.lesson, was.name, was.points, "", _GONE)
                 for was in gone.exercises
@@ -64,7 +64,7 @@ def _why(
     result: GradedResult,
     now: ExerciseResult,
 ) -> str:
-    if before is None:
+    if before is None or not before.key:
         return "There was no result."
     if not result.key:
         return f"It was not graded: {_first_line(result.trouble)}"

@@ -7,6 +7,7 @@ A class is a folder or a zip, in any of these layouts; which one it is, is seen 
     jane.zip                                   a zip per student, with the same inside
     submitted/jane/homework/rope.py            nbgrader; the folder above `submitted` will do too
     doejane_LATE_12345_6789_rope.py            Canvas: loose files or zips
+    Week 4_jdoe_attempt_2026-11-20-23-59-01_rope.py    Blackboard: the same
     Jane Doe_12345_assignsubmission_file_/     Moodle: a folder per student, or loose files
 
 A single submission is a class of one. Nobody who handed something in is left out: a note names what
@@ -51,10 +52,10 @@ from course.grading.submissions.files import (
     Archive,
     File,
     Folder,
-    in_utf_8,
     open_regular,
     packed_files,
     place,
+    source_of_module,
 )
 from course.grading.submissions.limits import (
     OverLimit,
@@ -197,7 +198,7 @@ def _read(
     student: Student, source: Folder | Archive, reading: Reading, notebook: str
 ) -> Submission:
     notes = reading.notes
-    files = without_the_course(list(reading.files(source, student.sources)))
+    files, changed = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(is_unnamed, student.sources):
         named = f"; its manifest names {reading.named}" if reading.named else ""
         zips = f"`course submit` gives every zip the name {shown(name)}{named}"
@@ -212,7 +213,7 @@ def _read(
             if named and named["late"]:
                 late.add(stem)
             try:
-                modules[stem] = in_utf_8(chosen.read())
+                modules[stem] = source_of_module(chosen.read())
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 unread[stem] = f"{_could_not_read(chosen.path, error)}."
@@ -224,7 +225,7 @@ def _read(
         to_do[stem] = exercises_to_do(stem, modules.get(stem))
         meant[stem] = files_meant(stem, files, to_do[stem])
         note_others(stem, meant[stem], chosen, modules.get(stem), reading)
-    note_code_elsewhere(files, to_do, meant, reading)
+    note_code_elsewhere(files, changed, to_do, meant, reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:
         notes.append(

@@ -4,6 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
+from course import root
+from course.core import answers
 from course.core.copies import original_name
 from course.core.files import MAX_MODULE_BYTES
 from course.core.stubs import stubs_in
@@ -43,10 +45,13 @@ _NOT_MEANT = _NOT_WORK | {"notebooks", "experiments"}
 """Folders where 5_rope.ipynb is in its place, and not there instead of rope.py."""
 
 
-def without_the_course(files: list[File]) -> list[File]:
+def without_the_course(files: list[File]) -> tuple[list[File], list[File]]:
     """Return the files without those of the course itself: of a clone only `exercises/` counts.
 
     A folder is a clone if it has two or more of the course's folders; notebooks are handed in too.
+
+    Returns:
+        Those, and the files of the course where a student may have written instead.
     """
     found: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for file in (one for one in files if may_be_module(one.path)):
@@ -54,11 +59,22 @@ def without_the_course(files: list[File]) -> list[File]:
             found[file.path[:depth]].add(file.path[depth])
     clones = {folder for folder, names in found.items() if len(names & _OF_CLONE) > 1}
 
-    def is_own(file: File) -> bool:
+    def of_course(file: File) -> str:
         inner = [depth for depth in range(1, len(file.path) - 1) if file.path[:depth] in clones]
-        return not inner or file.path[inner[-1]] not in _OF_CLONE - {"exercises"}
+        return file.path[inner[-1]] if inner else ""
 
-    return [*filter(is_own, files)]
+    own = [file for file in files if of_course(file) not in _OF_CLONE - {"exercises"}]
+    written = [file for file in files if of_course(file) in ("solutions", "tests")]
+    return own, [file for file in written if is_code(file.path) and not _is_as_given_out(file)]
+
+
+def _is_as_given_out(file: File) -> bool:
+    """Tell whether a file of the course is as it is here."""
+    try:
+        given_out = answers.read(root().joinpath(*file.path[-2:]))
+    except OSError:
+        return False
+    return _is_same(file, given_out)
 
 
 def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
@@ -179,6 +195,7 @@ def files_meant(stem: str, files: list[File], to_do: set[str]) -> list[File]:
 
 def note_code_elsewhere(
     files: list[File],
+    changed: list[File],
     to_do: Mapping[str, set[str]],
     meant: Mapping[str, list[File]],
     reading: Reading,
@@ -186,13 +203,14 @@ def note_code_elsewhere(
     """Note exercises that are to do in one lesson's module, and defined in another file.
 
     Args:
+        changed: files of the course that are not as they were given out.
         to_do: the exercises that a lesson's module leaves to do, by its stem.
         meant: see `files_meant`; by the stem.
     """
     files = sorted(files, key=lambda file: len(file.path))
     notebooks = [file for file in files if is_notebook(file.path)]
     texts = [file for file in files if is_code(file.path) and not is_notebook(file.path)]
-    texts = [file for file in texts if not _NOT_MEANT.intersection(file.path[1:-1])]
+    texts = [file for file in texts if not _NOT_MEANT.intersection(file.path[1:-1])] + changed
     texts.sort(key=lambda file: not file.path[-1].lower().endswith(".py"))
     left = min(MAX_LOOKED_INTO, reading.limits.left // 2)
     for file in texts[:MAX_NAMED] + notebooks[:MAX_NAMED]:

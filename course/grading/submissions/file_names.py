@@ -31,6 +31,10 @@ _OF_BRIGHTSPACE = r"(?P<id>\d+)-\d+ - (?P<name>.+?)(?P<late>) - [^-]*\b\d{4}\b[^
 _BRIGHTSPACE_FOLDER = re.compile(rf"{_OF_BRIGHTSPACE}(?P<file>)")
 _BRIGHTSPACE = re.compile(rf"{_OF_BRIGHTSPACE} - (?P<file>.+)")
 """Each attempt has a name of its own: the student's number, the attempt's, the name, the time."""
+BLACKBOARD = re.compile(
+    r".+_(?P<id>(?P<name>[^_]+))(?P<late>)_attempt_\d{4}(?:-\d\d){5}(?:_(?P<file>.+)|\.txt)"
+)
+"""The assignment, the login, the time of the attempt, and the file; a text tells of the attempt."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 
@@ -47,7 +51,7 @@ def platform_names(name: str, kind: str = "file") -> Iterator[tuple[str, re.Matc
     >>> [(name, match["id"]) for name, match in platform_names("bob_999_66123_902_work.zip")]
     [('bob', '999'), ('bob_999', '66123')]
     """
-    forms = [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE, _BRIGHTSPACE]
+    forms = [_CANVAS_WITHOUT_NAMES, CANVAS, MOODLE, _BRIGHTSPACE, BLACKBOARD]
     if kind == "folder":  # Canvas makes none
         forms = [MOODLE_FOLDER, _BRIGHTSPACE_FOLDER]
     for form in forms if len(name) <= MAX_LENGTH else ():

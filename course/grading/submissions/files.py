@@ -19,6 +19,7 @@ from course.grading.names import shown
 from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.limits import HasOtherNames, OverLimit, Unreadable
+from course.testing.loading import other_kind_of_file
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
@@ -222,12 +223,15 @@ def open_regular(path: str | Path, folder: int | None = None) -> BinaryIO:
     raise HasOtherNames(_ANOTHERS) if is_regular else Unreadable(NO_FILE)
 
 
-def in_utf_8(source: bytes) -> bytes:
+def source_of_module(source: bytes) -> bytes:
     """Return the source of a module as it is.
 
     Raises:
-        Unreadable: it is in another encoding and does not name it, as Python demands.
+        Unreadable: it is no module at all, such as a web page, or in another encoding and does not
+            name it, as Python demands.
     """
+    if what := other_kind_of_file(source):
+        raise Unreadable(what)
     try:
         source.decode("utf-8")
     except UnicodeDecodeError:

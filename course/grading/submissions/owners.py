@@ -14,6 +14,7 @@ from course.grading.names import first_few, safe_name, shown
 from course.grading.submissions.archives import is_archive, without_ending
 from course.grading.submissions.choice import defines
 from course.grading.submissions.file_names import (
+    BLACKBOARD,
     CANVAS,
     MOODLE,
     MOODLE_FOLDER,
@@ -124,6 +125,8 @@ def _owners_of(name: str, kind: str) -> list[_Owner]:
         _Owner(safe_name(own), "", match["id"], MOODLE if match.re is MOODLE_FOLDER else match.re)
         for own, match in platform_names(name, kind)
     ]
+    if any(one.form is BLACKBOARD for one in owners) and not platform_name(name)["file"]:
+        return []  # its text about an attempt
     if owners:
         is_work = kind == "folder" or is_code((name,)) or is_notebook((name,)) or is_archive(name)
         return owners if is_work else owners[:1]  # a screenshot has numbers in its name

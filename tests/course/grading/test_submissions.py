@@ -481,6 +481,16 @@ ODD = {
             **{name: book, "6_skipgram.ipynb": book, "gpt.ipynb": book, "rope.py": STUB}
         }.items()
     },
+    "code in a clone's solutions or tests": {
+        f"{student}/{name}": content
+        for student, changed in {"ann": "solutions/rope.py", "bob": "tests/test_rope.py"}.items()
+        for name, content in {
+            **{"exercises/rope.py": STUB, "exercises/lookup.py": "x"},
+            **{"solutions/lookup.py": find_lesson("lookup").solution},
+            **{"solutions/rope.py": find_lesson("rope").solution},
+            changed: TWO_OF_ROPE,
+        }.items()
+    },
     "code in a clone's notebook, where the module has some, too": {
         f"{student}/{name}": content
         for student, module in {"ann": STUB, "bob": STUB.replace(b"TODO rope.rot", b"")}.items()
@@ -494,6 +504,10 @@ ODD |= classes_of("""
 two attempts on Brightspace: 4711-90 - Jane van-Doe - Nov 30, 2026 1107 AM/rope.py=9 |
   4711-90 - Jane van-Doe - Dec 1, 2026 1204 AM/rope.py=10 |
   4712-1 - Bob - 28 nov. 2026 13 05 - rope.py=b
+two attempts on Blackboard: Lesson 4_aa12_attempt_2026-11-20-23-59-01_rope.py=9 |
+  Lesson 4_aa12_attempt_2026-11-20-23-59-01.txt=about it |
+  Lesson 4_aa12_attempt_2026-11-21-00-10-00_rope.py=10 |
+  Lesson 4_bb34_attempt_2026-11-20-22-00-00_work.zip::rope.py=b
 two assignments of nbgrader: ann/one/rope.py=a | ann/two/lookup.py=b
 a student called solutions: solutions/rope.py=a
 a text or a link on Canvas: ann_123_text.html=x | bob_LATE_124_link.html=x
