@@ -1,4 +1,4 @@
-"""A published language model on the student's functions: right, broken, and beyond its length.
+"""A published language model on the student's functions, right and broken.
 
 Shapes: B batch, T tokens, H heads, D features of a head, V vocabulary.
 """
@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -20,7 +19,6 @@ from course.data.kingdom import kingdom_text
 from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
-from course.experiments.positions import RopeAt
 from course.experiments.writing import write_until
 from course.publishing.figures.measured import as_measured
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
@@ -312,80 +310,3 @@ def measurements(option: str, text: str, **numbers: object) -> str:
     which = "with" if text == "Shakespeare" else "without"
     how = f"course experiment llama {option} --json, {which} TinyShakespeare"
     return as_measured(how, text=text, **numbers)
-
-
-# --- far beyond the trained length --------------------------------------------------------------
-
-FACTOR = 1.5
-"""How many times longer than in its training the text is."""
-
-PIECE = 512
-"""Tokens that are read at once, and that a loss is the mean of."""
-
-
-def _with_little_memory(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Compute `causal_attention` without ever holding all scores of a piece."""
-    seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
-
-
-def ways(published: PublishedModel) -> tuple[ChangedModel, ...]:
-    """Return the model with its trained base, with that of `ntk_base`, and with YaRN."""
-    sizes, trained = published.sizes, published.sizes["max_seq_len"]
-    head_dim, base = sizes["n_embd"] // sizes["n_heads"], sizes["base"]
-    frequencies = passing_exercises("longer").yarn_frequencies(head_dim, base, FACTOR, trained)
-
-    class Stretched(RopeAt):
-        def __init__(self, max_seq_len: int, head_dim: int, base: float) -> None:
-            super().__init__(frequencies, max_seq_len)
-
-    lean, far = {"causal_attention": lambda *_: _with_little_memory}, n_tokens(published)
-    stretched = passing_exercises("rope").ntk_base(base, FACTOR, head_dim)
-    return (
-        ChangedModel("as trained", lean, {"max_seq_len": far}),
-        ChangedModel("ntk_base", lean, {"max_seq_len": far, "base": stretched}),
-        ChangedModel(
-            "YaRN", {**lean, "RotaryEmbedding": lambda *_: Stretched}, {"max_seq_len": far}
-        ),
-    )
-
-
-class ReadInPieces(nn.Module):
-    """A model with one cache for all that it is called with, as `loss_by_position` calls it.
-
-    The last token of a piece is only asked for: the next piece reads it.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.caches: list[dict[str, Any]] = [{} for _ in model.blocks]
-
-    def forward(self, ids: Tensor) -> Tensor:
-        logits = self.model(ids[:, :-1], self.caches)  # (B, T - 1, V)
-        return F.pad(logits, (0, 0, 0, 1))  # (B, T, V)
-
-
-def losses_far(
-    published: PublishedModel,
-    variant: ChangedModel,
-    ids: Tensor,
-    tell: Callable[[int, float], object] = lambda n_read, loss: None,
-) -> list[float]:
-    """Return the mean loss of each `PIECE` tokens of ids (1, T), in nats per token.
-
-    Args:
-        tell: told after each piece how many tokens were read, and its loss.
-    """
-    model, llama = load(published, variant)
-    reader, losses = ReadInPieces(model), []
-    for start in range(0, ids.shape[1] - 1, PIECE):
-        piece = ids[:, start : start + PIECE + 1]
-        losses.append(llama.loss_by_position(reader, piece).mean().item())
-        tell(piece.shape[1] - 1, losses[-1])
-    return losses
-
-
-def n_tokens(published: PublishedModel) -> int:
-    """Return how many tokens are read."""
-    return round(FACTOR * published.sizes["max_seq_len"])

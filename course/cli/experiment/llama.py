@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from course.cli.experiment.shared import print_borrowed
-from course.core.terminal import Wrapped, advance
+from course.core.terminal import Wrapped
 from course.testing.messages.wording import filled
 
 if TYPE_CHECKING:
@@ -27,16 +27,12 @@ N_WRITTEN = 200
 @click.option("--chat", is_flag=True, help="Talk to it.")
 @click.option("--breaks", is_flag=True, help="Break it in known ways, and see what it says.")
 @click.option("--mine", is_flag=True, help="Run it on all of your code, right or wrong.")
-@click.option("--far", is_flag=True, help="Read beyond the trained length.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print only numbers (with --breaks or --far)."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print only numbers (with --breaks).")
 def llama(
     ask: str | None,
     chat: bool,
     breaks: bool,
     mine: bool,
-    far: bool,
     as_json: bool,
 ) -> None:
     """Load SmolLM2-135M into your Llama from lesson 9, and let it talk.
@@ -46,8 +42,7 @@ def llama(
 
     --breaks makes one mistake at a time, and prints what it does to the loss and to the answers.
     --mine uses everything that you have written, right or wrong, and says which of those mistakes
-    the result looks like. --far reads 12,288 tokens, one and a half times the trained length, with
-    three choices of frequencies.
+    the result looks like.
 
     \b
     Examples:
@@ -60,13 +55,12 @@ def llama(
         "--chat": chat,
         "--breaks": breaks,
         "--mine": mine,
-        "--far": far,
     }
     given = [option for option, value in chosen.items() if value]
     if len(given) > 1:
         raise click.UsageError(f"choose one of {' and '.join(given)}")
-    if as_json and not (breaks or far):
-        raise click.UsageError("--json only works with --breaks or --far")
+    if as_json and not breaks:
+        raise click.UsageError("--json only works with --breaks")
     if mine:
         _print_mine()
         return
@@ -77,8 +71,6 @@ def llama(
     published = open_smollm2()
     if breaks:
         _print_breaks(published, as_json)
-    elif far:
-        _print_far(published, as_json)
     else:
         try:
             _talk(published, ask, chat, started)
@@ -224,42 +216,6 @@ def _print_mine() -> None:
     if len(yours) < len(mine.sources):
         said += f" {'The rest' if yours else 'Everything'} is borrowed from the reference."
     click.echo(f"\n{filled(said)}")
-
-
-def _print_far(published: "PublishedModel", as_json: bool) -> None:
-    """Print the loss far beyond the trained length, as trained and after two remedies."""
-    from course.experiments import llama as experiment
-    from course.experiments.gpt import students_code
-
-    name, ids = experiment.sample_ids(published, experiment.n_tokens(published) + 1)
-    n_tokens, trained = ids.shape[1] - 1, published.sizes["max_seq_len"]
-    ways = experiment.ways(published)
-    click.echo(
-        f"Reading {n_tokens:,} tokens of {name} {len(ways)} times. This takes 6 minutes on idle "
-        "cores, and 2.6 GB of memory. Press Ctrl-C to stop.",
-        err=True,
-    )
-    losses = {}
-    with click.progressbar(length=len(ways) * n_tokens, label="reading", file=sys.stderr) as bar:
-        for way in ways:
-            with students_code(f"The model {way.title}"):
-                losses[way.title] = experiment.losses_far(
-                    published, way, ids, lambda n_read, loss: advance(bar, n_read)
-                )
-    if as_json:
-        rounded = {way: [round(loss, 3) for loss in of_way] for way, of_way in losses.items()}
-        numbers = {"trained": trained, "piece": experiment.PIECE, "losses": rounded}
-        click.echo(experiment.measurements("--far", name, **numbers))
-        return
-    click.echo(f"\nLoss in nats per token; the model was trained on texts of {trained:,} tokens.\n")
-    click.echo(f"{'tokens':<18}" + "".join(f"{title:>12}" for title in losses))
-    step = max(1, n_tokens // experiment.PIECE // 12)
-    for at in range(0, n_tokens // experiment.PIECE, step):
-        means = [sum(row) / len(row) for row in (of[at : at + step] for of in losses.values())]
-        end = min((at + step) * experiment.PIECE, n_tokens)
-        numbers = "".join(f"{mean:>12.3f}" for mean in means)
-        click.echo(f"{at * experiment.PIECE + 1:>6,} - {end:<9,}{numbers}")
-    print_borrowed(experiment.sources())
 
 
 def _indented(text: str) -> str:

@@ -28,6 +28,7 @@ from course.experiments import (
 )
 from course.experiments.training import QUICK, TrainingSettings
 from course.experiments.word_models import SIZE
+from course.lessons.longer import measure as far
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text
 from course.publishing.building.notebooks import LAB, SHOOT_OUT, notebook_from, source_of
@@ -338,7 +339,7 @@ def test_a_published_model_reads_writes_and_breaks(style, tmp_path):
     _, ids = llama.sample_ids(published, 40)
     losses = [llama.measure(published, broken, ids)[0] for broken in llama.BREAKS]
     _, ids = llama.sample_ids(published, 60)
-    losses += [llama.losses_far(published, way, ids)[0] for way in llama.ways(published)]
+    losses += [far.losses_far(published, way, ids)[0] for way in far.ways(published)]
     assert all(map(math.isfinite, losses))
     if style == "odd":  # only there the model calls what the breaks replace
         assert losses[1] == pytest.approx(losses[0], abs=1e-3) and len(set(losses)) > 6

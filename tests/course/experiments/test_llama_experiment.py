@@ -20,6 +20,7 @@ from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
 from course.experiments import llama, llama_mine
 from course.experiments.writing import write_until
+from course.lessons.longer import measure as far
 from course.publishing.figures import measured as kept
 from course.student.exercises import all_written_exercises, passing_exercises
 from course.student.warm.server import SLACK
@@ -93,8 +94,8 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
 
 @pytest.mark.parametrize(
     "options",
-    [["--json"], ["--json", "--chat"], ["--chat", "--ask", "b"], ["--far", "--mine"]],
-    ids=["json alone", "json and chat", "chat and ask", "far and mine"],
+    [["--json"], ["--json", "--chat"], ["--chat", "--ask", "b"], ["--breaks", "--mine"]],
+    ids=["json alone", "json and chat", "chat and ask", "breaks and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
     assert "Traceback" not in experiment("llama", *options, code=2)
@@ -310,15 +311,15 @@ def test_a_loss_resembles_the_nearest_break(loss, title, is_close):
 
 
 def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
-    monkeypatch.setattr(llama, "PIECE", 100)
+    monkeypatch.setattr(far, "PIECE", 100)
     published, model, exercises = loaded()
     _, ids = llama.sample_ids(published, 251)
-    way, *others = llama.ways(published)
+    way, *others = far.ways(published)
     whole = exercises.loss_by_position(model, ids)
     means = [piece.mean().item() for piece in whole.split(100)]
-    assert llama.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
+    assert far.losses_far(published, way, ids) == pytest.approx(means, abs=1e-4)
     _, ids = llama.sample_ids(published, 65)
-    begin = [llama.losses_far(published, one, ids)[0] for one in (way, *others)]
+    begin = [far.losses_far(published, one, ids)[0] for one in (way, *others)]
     assert len(set(begin)) == 3 and max(begin) - min(begin) < 0.1  # other frequencies, but alike
 
 
@@ -326,15 +327,9 @@ def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypa
     folder = tmp_path / "course" / "lessons" / "llama" / "figures"
     folder.mkdir(parents=True)
     monkeypatch.setattr(kept, "root", lambda: tmp_path)
-    monkeypatch.setattr(llama, "losses_far", lambda *_: [2.0] * 5)
-    said = experiment("llama", "--far")
-    assert all(way in said for way in ("as trained", "ntk_base", "YaRN", "1,700", "2,550"))
-    assert said.count("2.000") == 3 * 4  # whole pieces
-    for option, key in (("--breaks", "breaks"), ("--far", "losses")):
-        ran = CliRunner().invoke(main, ["experiment", "llama", option, "--json"])
-        assert ran.exit_code == 0, ran.output
-        (folder / "printed.json").write_text(ran.stdout, encoding="utf-8")
-        found = kept.measured("llama", "printed")
-        assert option in found["how"] and found["text"] == "the toy kingdom"
-        assert len(found[key]) == {"breaks": len(llama.BREAKS), "losses": 3}[key]
-    assert {len(losses) for losses in found["losses"].values()} == {5}  # pieces
+    ran = CliRunner().invoke(main, ["experiment", "llama", "--breaks", "--json"])
+    assert ran.exit_code == 0, ran.output
+    (folder / "printed.json").write_text(ran.stdout, encoding="utf-8")
+    found = kept.measured("llama", "printed")
+    assert "--breaks" in found["how"] and found["text"] == "the toy kingdom"
+    assert len(found["breaks"]) == len(llama.BREAKS)

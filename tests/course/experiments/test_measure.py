@@ -69,7 +69,7 @@ def small_data(minilm, folder):
     names = [f"embeddings.{of}_embeddings.weight" for of in ("word", "position")]
     minilm({name: torch.randn(80, 16) for name in names})
     write_toy(folder / published.FILE)
-    (folder / "tinyshakespeare.txt").write_text(kingdom_text(600), encoding="utf-8")
+    (folder / "tinyshakespeare.txt").write_text(kingdom_text(8000), encoding="utf-8")
     asked = runpy.run_path(str(LESSONS / "skipgram" / "measure.py"))["QUESTIONS"]
     words = {word.lower() for one in asked for word in one}
     vectors = zip(words, torch.randn(len(words), 50).tolist(), strict=True)
