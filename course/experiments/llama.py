@@ -20,7 +20,6 @@ from course.data.published import CHAT, PublishedModel
 from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
-from course.publishing.figures.measured import as_measured
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
 from course.testing.source import imported_from_earlier, names_reached
 
@@ -299,14 +298,3 @@ def measure(published: PublishedModel, broken: ChangedModel, ids: Tensor) -> tup
     goes_on, _ = Conversation(model, published).answer(beginning, 12)
     answers, _ = Conversation(model, published).answer(chat_ids(published, QUESTION), 12)
     return loss(model, llama, ids), goes_on, answers
-
-
-def measurements(option: str, text: str, **numbers: object) -> str:
-    """Return what an option of the command measured, as the lessons' figures read it.
-
-    Args:
-        text: the name that `sample_ids` gave.
-    """
-    which = "with" if text == "Shakespeare" else "without"
-    how = f"course experiment llama {option} --json, {which} TinyShakespeare"
-    return as_measured(how, text=text, **numbers)

@@ -27,13 +27,11 @@ N_WRITTEN = 200
 @click.option("--chat", is_flag=True, help="Talk to it.")
 @click.option("--breaks", is_flag=True, help="Break it in known ways, and see what it says.")
 @click.option("--mine", is_flag=True, help="Run it on all of your code, right or wrong.")
-@click.option("--json", "as_json", is_flag=True, help="Print only numbers (with --breaks).")
 def llama(
     ask: str | None,
     chat: bool,
     breaks: bool,
     mine: bool,
-    as_json: bool,
 ) -> None:
     """Load SmolLM2-135M into your Llama from lesson 9, and let it talk.
 
@@ -59,8 +57,6 @@ def llama(
     given = [option for option, value in chosen.items() if value]
     if len(given) > 1:
         raise click.UsageError(f"choose one of {' and '.join(given)}")
-    if as_json and not breaks:
-        raise click.UsageError("--json only works with --breaks")
     if mine:
         _print_mine()
         return
@@ -70,7 +66,7 @@ def llama(
     started = time.perf_counter()
     published = open_smollm2()
     if breaks:
-        _print_breaks(published, as_json)
+        _print_breaks(published)
     else:
         try:
             _talk(published, ask, chat, started)
@@ -163,24 +159,18 @@ def _print_answer(
     click.echo(f"\n\n{filled(said)}")
 
 
-def _print_breaks(published: "PublishedModel", as_json: bool) -> None:
+def _print_breaks(published: "PublishedModel") -> None:
     """Print a table of losses, and below it what each broken model says."""
     from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
 
     name, ids = experiment.sample_ids(published)
     results = {}
-    if not as_json:
-        click.echo(f"\nLoss on {ids.shape[1]} tokens of {name}, nats per token.\n")
+    click.echo(f"\nLoss on {ids.shape[1]} tokens of {name}, nats per token.\n")
     for broken in experiment.BREAKS:
         with students_code(f"The model with {broken.title}"):
             results[broken.title] = experiment.measure(published, broken, ids)
-        if not as_json:
-            click.echo(f"{broken.title:<36}{results[broken.title][0]:>8.3f}")
-    if as_json:
-        rows = [[title, round(loss, 3), *texts] for title, (loss, *texts) in results.items()]
-        click.echo(experiment.measurements("--breaks", name, breaks=rows))
-        return
+        click.echo(f"{broken.title:<36}{results[broken.title][0]:>8.3f}")
     click.echo(f"\nHow they continue {experiment.BEGINNING!r} and answer {experiment.QUESTION!r}:")
     for title, (_, *texts) in results.items():
         click.echo(f"\n{title}")

@@ -1,16 +1,19 @@
-"""Read from SmolLM2 the query and the keys of the figure to play with.
+"""Measure what mistakes do to SmolLM2, and read the numbers of the figure to play with from it.
 
     python course/lessons/llama/measure.py --to course/lessons/llama/figures
 
-writes to_play_with.json, in a few seconds. `course data smollm2` fetches the model.
+writes breaks.json, breaks_kingdom.json and to_play_with.json, in a few minutes. `course data
+smollm2` fetches the model, `course data tinyshakespeare` one of its two texts.
 """
 
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from course.data.published import open_smollm2
-from course.experiments.llama import load
+from course.data.kingdom import kingdom_text
+from course.data.published import PublishedModel, open_smollm2
+from course.experiments import llama
 from course.publishing.figures.measured import measure, packed
 
 SENTENCE = "Paris is the capital of France. Rome is the capital of"
@@ -18,10 +21,31 @@ LAYER, HEAD = 23, 4
 """In this head the last word looks at Rome."""
 
 
+def breaks(quick: bool) -> dict[str, Any]:
+    """Return what each mistake does to the model, on Shakespeare: its loss, and two answers."""
+    published = open_smollm2()
+    return _breaks(published, *llama.sample_ids(published), quick)
+
+
+def breaks_kingdom(quick: bool) -> dict[str, Any]:
+    """Return the same on the text that is there without `course data tinyshakespeare`."""
+    published = open_smollm2()
+    ids = published.tokenizer.encode(kingdom_text()).ids[: llama.N_TOKENS]
+    return _breaks(published, "the toy kingdom", torch.tensor([ids]), quick)
+
+
+def _breaks(published: PublishedModel, text: str, ids: Tensor, quick: bool) -> dict[str, Any]:
+    rows = []
+    for broken in llama.BREAKS[: 2 if quick else None]:
+        loss, *answers = llama.measure(published, broken, ids)
+        rows.append([broken.title, round(loss, 3), *answers])
+    return {"text": text, "breaks": rows}
+
+
 def to_play_with(quick: bool) -> dict[str, Any]:
     """Return the query of a real head's last word, and its keys, before they are rotated."""
     published = open_smollm2()
-    model, _ = load(published)
+    model, _ = llama.load(published)
     layer, head = (0, 0) if quick else (LAYER, HEAD)
     ids = published.tokenizer.encode(SENTENCE).ids
     (attention,) = (one for one in model.blocks[layer].modules() if hasattr(one, "q_proj"))
@@ -45,4 +69,4 @@ def to_play_with(quick: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    measure(__doc__, to_play_with)
+    measure(__doc__, breaks, breaks_kingdom, to_play_with)

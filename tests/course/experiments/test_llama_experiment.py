@@ -10,10 +10,8 @@ from unittest.mock import Mock
 import pytest
 import torch
 from asking import experiment
-from click.testing import CliRunner
 from toy_model import SIZES, words, write_toy
 
-from course.cli import main
 from course.core.syllabus import find_lesson
 from course.core.terminal import Wrapped
 from course.data.published import FILE, open_smollm2
@@ -21,7 +19,6 @@ from course.data.reading import DataError
 from course.experiments import llama, llama_mine
 from course.experiments.writing import write_until
 from course.lessons.longer import measure as far
-from course.publishing.figures import measured as kept
 from course.student.exercises import all_written_exercises, passing_exercises
 from course.student.warm.server import SLACK
 from solutions.llama import Llama, weights_from_gguf
@@ -94,8 +91,8 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
 
 @pytest.mark.parametrize(
     "options",
-    [["--json"], ["--json", "--chat"], ["--chat", "--ask", "b"], ["--breaks", "--mine"]],
-    ids=["json alone", "json and chat", "chat and ask", "breaks and mine"],
+    [["--chat", "--ask", "b"], ["--breaks", "--mine"]],
+    ids=["chat and ask", "breaks and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
     assert "Traceback" not in experiment("llama", *options, code=2)
@@ -321,15 +318,3 @@ def test_pieces_give_the_losses_of_the_whole_text(data, monkeypatch):
     _, ids = llama.sample_ids(published, 65)
     begin = [far.losses_far(published, one, ids)[0] for one in (way, *others)]
     assert len(set(begin)) == 3 and max(begin) - min(begin) < 0.1  # other frequencies, but alike
-
-
-def test_numbers_that_are_printed_are_what_figures_read(data, tmp_path, monkeypatch):
-    folder = tmp_path / "course" / "lessons" / "llama" / "figures"
-    folder.mkdir(parents=True)
-    monkeypatch.setattr(kept, "root", lambda: tmp_path)
-    ran = CliRunner().invoke(main, ["experiment", "llama", "--breaks", "--json"])
-    assert ran.exit_code == 0, ran.output
-    (folder / "printed.json").write_text(ran.stdout, encoding="utf-8")
-    found = kept.measured("llama", "printed")
-    assert "--breaks" in found["how"] and found["text"] == "the toy kingdom"
-    assert len(found["breaks"]) == len(llama.BREAKS)
