@@ -26,7 +26,6 @@ from course.experiments.training import (
     sources,
     trainable,
 )
-from course.publishing.figures.measured import as_measured
 from course.student.exercises import passing_exercises
 
 TRAINED = 32
@@ -344,41 +343,3 @@ def table(results: Sequence[TaskResult], task: str) -> dict[str, dict[int, float
         name: {length: sum(one[length] for one in found) / len(found) for length in found[0]}
         for name, found in rows.items()
     }
-
-
-def measurements(results: Sequence[TaskResult], seed: int) -> str:
-    """Return the numbers of the lessons' figures: the table of all tasks in %, and two heads."""
-    accuracy = {
-        task: {
-            name: [round(100 * share) for share in row.values()]
-            for name, row in table(results, task).items()
-        }
-        for task in TASKS
-    }
-    how = f"course experiment tasks --seed {seed} --json"
-    return as_measured(how, lengths=LENGTHS, accuracy=accuracy, **two_heads(seed))
-
-
-def two_heads(seed: int) -> dict[str, list]:
-    """Return a text of induction, and where two heads of a model with T5's bias look in it.
-
-    In layer 1 it is the head that looks most at the token before, in layer 2 the one that looks
-    most at the answer.
-    """
-    torch.set_num_threads(1)
-    model = trained(Job("induction", "t5", seed))
-    many, answers = TASKS["induction"].make(64, TRAINED, torch.Generator().manual_seed(0))
-    weights = model.attention_weights(many)  # (layers, B, H, T, T)
-    before = weights[0].diagonal(-1, -2, -1).mean((0, 2))  # (H,)
-    # the answer is the token after the first one that is the same
-    places = (many[:, :, None] == many[:, None, :]).byte().argmax(-1) + 1
-    shares = weights[1].gather(-1, places[:, None, :, None].expand(-1, SIZE.n_heads, -1, -1))
-    at_answer = shares[..., 0].transpose(1, 2)[answers != NOT_ASKED].mean(0)  # (H,)
-    ids, _ = TASKS["induction"].make(1, 16, torch.Generator().manual_seed(1))
-    maps = [
-        [[round(weight, 2) for weight in row] for row in of_layer[head].tolist()]
-        for head, of_layer in zip(
-            (before.argmax(), at_answer.argmax()), model.attention_weights(ids)[:, 0], strict=True
-        )
-    ]
-    return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}

@@ -17,8 +17,7 @@ GOOD = 0.95
 
 @click.command(short_help="Which scheme can copy a text, even a longer one?")
 @a_seed
-@click.option("--json", "as_json", is_flag=True, help="Print only numbers.")
-def tasks(seed: int, as_json: bool) -> None:
+def tasks(seed: int) -> None:
     """Train small models on tasks that need positions, and test them on longer texts.
 
     The tasks are to copy a string, reverse it, name the token three back, complete a pair that
@@ -34,7 +33,7 @@ def tasks(seed: int, as_json: bool) -> None:
       course experiment tasks --seed 3
     """
     from course.experiments.processes import side_by_side
-    from course.experiments.tasks import TASKS, jobs_for, measurements, result_of
+    from course.experiments.tasks import TASKS, jobs_for, result_of
     from course.experiments.training import kept_in
 
     jobs = jobs_for(seed)
@@ -44,9 +43,6 @@ def tasks(seed: int, as_json: bool) -> None:
             tell(job, 100 * step // TASKS[job.task].steps)
 
         results = side_by_side(result_of, jobs, (kept_in("tasks"),), on_step)
-    if as_json:
-        click.echo(measurements(results, seed))
-        return
     for name in TASKS:
         _report(results, name)
     click.echo(f"\n{sum(one.seconds for one in results):.0f} seconds of processor time.")

@@ -1,13 +1,17 @@
-"""Read far beyond the trained length of a published model, SmolLM2.
+"""Read far beyond the length of a training: with SmolLM2, and with small models in five tasks.
 
     python course/lessons/longer/measure.py --to course/lessons/longer/figures
 
-writes far.json, in 6 minutes on idle cores, with 2.6 GB of memory. It uses your functions where
-they pass. `course data smollm2` and `course data tinyshakespeare` fetch what it reads.
+writes far.json, in 6 minutes on idle cores, with 2.6 GB of memory, and tasks.json, in 4. It uses
+your functions where they pass. `course data smollm2` and `course data tinyshakespeare` fetch what
+far.json is about.
 
 Shapes: B batch, T tokens, H heads, D features of a head, V vocabulary.
 """
 
+import dataclasses
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -17,6 +21,21 @@ from torch import Tensor, nn
 from course.data.published import PublishedModel, open_smollm2
 from course.experiments.llama import ChangedModel, load, sample_ids
 from course.experiments.positions import RopeAt
+from course.experiments.processes import side_by_side
+from course.experiments.tasks import (
+    LENGTHS,
+    NOT_ASKED,
+    SIZE,
+    TASKS,
+    TRAINED,
+    Job,
+    TaskResult,
+    jobs_for,
+    result_of,
+    table,
+    trained,
+)
+from course.experiments.training import kept_in
 from course.publishing.figures.measured import measure
 from course.student.exercises import passing_exercises
 
@@ -98,5 +117,59 @@ class ReadInPieces(nn.Module):
         return F.pad(logits, (0, 0, 0, 1))  # (B, T, V)
 
 
+# --- tasks --------------------------------------------------------------------------------------
+
+SEED = 0
+
+
+def tasks(quick: bool) -> dict[str, Any]:
+    """Return the accuracy of each scheme in each task in %, by length, and two heads of a model."""
+    results = _after_two_steps() if quick else _as_the_command_trains()
+    accuracy = {
+        task: {
+            name: [round(100 * share) for share in row.values()]
+            for name, row in table(results, task).items()
+        }
+        for task in TASKS
+    }
+    return {"lengths": LENGTHS, "accuracy": accuracy, **two_heads()}
+
+
+def _as_the_command_trains() -> list[TaskResult]:
+    return side_by_side(result_of, jobs_for(SEED), (kept_in("tasks"),))
+
+
+def _after_two_steps() -> list[TaskResult]:
+    """Return one result for each task and scheme; none is kept."""
+    TASKS.update({name: dataclasses.replace(task, steps=2) for name, task in TASKS.items()})
+    with TemporaryDirectory() as folder:
+        return [result_of(job, Path(folder)) for job in jobs_for(SEED) if job.seed == SEED]
+
+
+def two_heads() -> dict[str, list]:
+    """Return a text of induction, and where two heads of a model with T5's bias look in it.
+
+    In layer 1 it is the head that looks most at the token before, in layer 2 the one that looks
+    most at the answer.
+    """
+    torch.set_num_threads(1)
+    model = trained(Job("induction", "t5", SEED))
+    many, answers = TASKS["induction"].make(64, TRAINED, torch.Generator().manual_seed(0))
+    weights = model.attention_weights(many)  # (layers, B, H, T, T)
+    before = weights[0].diagonal(-1, -2, -1).mean((0, 2))  # (H,)
+    # the answer is the token after the first one that is the same
+    places = (many[:, :, None] == many[:, None, :]).byte().argmax(-1) + 1
+    shares = weights[1].gather(-1, places[:, None, :, None].expand(-1, SIZE.n_heads, -1, -1))
+    at_answer = shares[..., 0].transpose(1, 2)[answers != NOT_ASKED].mean(0)  # (H,)
+    ids, _ = TASKS["induction"].make(1, 16, torch.Generator().manual_seed(1))
+    maps = [
+        [[round(weight, 2) for weight in row] for row in of_layer[head].tolist()]
+        for head, of_layer in zip(
+            (before.argmax(), at_answer.argmax()), model.attention_weights(ids)[:, 0], strict=True
+        )
+    ]
+    return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
+
+
 if __name__ == "__main__":
-    measure(__doc__, far)
+    measure(__doc__, far, tasks)
