@@ -1,7 +1,7 @@
 """A small GPT over characters whose only open question is how it knows where a token is."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -49,20 +49,9 @@ class CharacterGPT(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         x, mask = self.embedded(ids), self.mask(ids.shape[1])
-        for block, turn in self.layers():
-            x = block(x, mask, turn)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, mask, self.turned if layer % self.turns_every == 0 else None)
         return self.tied_logits(self.last_norm(x), self.tokens.weight)
-
-    @torch.no_grad()
-    def attention_weights(self, ids: Tensor) -> Tensor:
-        """Return how much each token looks at each one before it: (layers, B, H, T, T)."""
-        x, mask, weights = self.embedded(ids), self.mask(ids.shape[1]), []
-        for block, turn in self.layers():
-            q, k, _ = block.heads(x, turn)
-            scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-            weights.append((scores + mask).softmax(-1))
-            x = block(x, mask, turn)
-        return torch.stack(weights)
 
     def embedded(self, ids: Tensor) -> Tensor:
         """Return what enters the first block: (B, T, C)."""
@@ -77,11 +66,6 @@ class CharacterGPT(nn.Module):
         if self.relative is not None:
             mask = mask + self.bias_scale * self.relative(seq_len, seq_len)
         return mask
-
-    def layers(self) -> Iterator[tuple["Block", Callable[[Tensor], Tensor] | None]]:
-        """Yield each block, and what rotates its queries and keys."""
-        for layer, block in enumerate(self.blocks):
-            yield block, self.turned if layer % self.turns_every == 0 else None
 
 
 class Block(nn.Module):

@@ -10,6 +10,7 @@ Shapes: B batch, T tokens, H heads, D features of a head, V vocabulary.
 """
 
 import dataclasses
+import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.data.published import PublishedModel, open_smollm2
+from course.experiments.character_gpt import CharacterGPT
 from course.experiments.llama import ChangedModel, load, sample_ids
 from course.experiments.positions import RopeAt
 from course.experiments.processes import side_by_side
@@ -155,7 +157,7 @@ def two_heads() -> dict[str, list]:
     torch.set_num_threads(1)
     model = trained(Job("induction", "t5", SEED))
     many, answers = TASKS["induction"].make(64, TRAINED, torch.Generator().manual_seed(0))
-    weights = model.attention_weights(many)  # (layers, B, H, T, T)
+    weights = attention_weights(model, many)  # (layers, B, H, T, T)
     before = weights[0].diagonal(-1, -2, -1).mean((0, 2))  # (H,)
     # the answer is the token after the first one that is the same
     places = (many[:, :, None] == many[:, None, :]).byte().argmax(-1) + 1
@@ -165,10 +167,21 @@ def two_heads() -> dict[str, list]:
     maps = [
         [[round(weight, 2) for weight in row] for row in of_layer[head].tolist()]
         for head, of_layer in zip(
-            (before.argmax(), at_answer.argmax()), model.attention_weights(ids)[:, 0], strict=True
+            (before.argmax(), at_answer.argmax()), attention_weights(model, ids)[:, 0], strict=True
         )
     ]
     return {"ids": ids[0].tolist(), "layer 1": maps[0], "layer 2": maps[1]}
+
+
+@torch.no_grad()
+def attention_weights(model: CharacterGPT, ids: Tensor) -> Tensor:
+    """Return how much each token looks at each one before it: (layers, B, H, T, T)."""
+    x, mask, weights = model.embedded(ids), model.mask(ids.shape[1]), []
+    for block in model.blocks:
+        q, k, _ = block.heads(x, model.turned)
+        weights.append((q @ k.mT / math.sqrt(q.shape[-1]) + mask).softmax(-1))
+        x = block(x, mask, model.turned)
+    return torch.stack(weights)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from asking import experiment
 
 from course.experiments import processes, tasks, training
-from course.experiments.character_gpt import CharacterGPT
 from course.experiments.tasks import (
     LENGTHS,
     N_SYMBOLS,
@@ -107,7 +106,7 @@ def test_weights_of_attention_are_those_that_the_model_mixes_by(scheme):
     )
     model(ids)
     (_, _, values), mixed = seen
-    wanted = model.attention_weights(ids)[1] @ values
+    wanted = measure.attention_weights(model, ids)[1] @ values
     torch.testing.assert_close(mixed, wanted.transpose(1, 2).flatten(-2))
 
 
@@ -183,7 +182,7 @@ def test_the_table_is_the_mean_over_seeds():
 def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
     """In layer 1, head 1 looks one back; in layer 2, head 2 looks at what followed the same."""
 
-    def weights(self, ids):
+    def weights(model, ids):
         found = torch.zeros(2, *ids.shape[:1], SIZE.n_heads, ids.shape[1], ids.shape[1])
         found[0, :, 1].diagonal(-1, -2, -1).fill_(0.123)
         for text, of_text in zip(ids.tolist(), found[1, :, 2], strict=True):
@@ -198,7 +197,7 @@ def test_the_numbers_of_the_figures_are_the_table_and_two_heads(monkeypatch):
     ]
     monkeypatch.setattr(measure, "trained", tasks.new_model)
     monkeypatch.setattr(measure, "_as_the_command_trains", lambda: results)
-    monkeypatch.setattr(CharacterGPT, "attention_weights", weights)
+    monkeypatch.setattr(measure, "attention_weights", weights)
     found = measure.tasks(quick=False)
     assert found["lengths"] == LENGTHS
     assert found["accuracy"] == {task: {"t5": [75]} for task in TASKS}
