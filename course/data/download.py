@@ -162,11 +162,8 @@ def _opened(dataset: Dataset, place: str, folder: Path, opened: ExitStack) -> Bi
         return lzma.open(packed)
     if packed.suffix not in (".zip", ".whl"):
         return open(packed, "rb")
-    file, in_package = packed, packed.suffix == ".whl" and dataset.inside
-    for member in in_package or [dataset.file]:
-        archive = opened.enter_context(zipfile.ZipFile(file))
-        file = archive.open(_member(archive, member))
-    return file
+    archive = opened.enter_context(zipfile.ZipFile(packed))
+    return archive.open(_member(archive, dataset.file))
 
 
 def _local(dataset: Dataset, place: str, folder: Path) -> Path:

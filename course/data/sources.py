@@ -2,7 +2,7 @@
 
 import hashlib
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +20,6 @@ class Dataset:
     mirror: list[str]
     sources: list[str]
     versions: dict[str, str]
-    inside: list[str] = field(default_factory=list)
 
     def places(self, mirror: str | None = None) -> list[str]:
         """List what to try, best first: in `mirror`, a URL or a folder, or the public sources.
@@ -45,7 +44,7 @@ def load() -> dict[str, Dataset]:
     """Return all datasets by name, in the table's order.
 
     >>> list(load())
-    ['tinyshakespeare', 'glove', 'analogies', 'smollm2', 'minilm']
+    ['tinyshakespeare', 'glove', 'analogies', 'smollm2']
     """
     table = tomllib.loads(TABLE.read_text("utf-8"))
     return {name: Dataset(name, **facts) for name, facts in table.items()}

@@ -2,8 +2,9 @@
 
     python course/lessons/learned/measure.py --to course/lessons/learned/figures
 
-writes real_positions.json and to_play_with.json, in half a minute. `course data minilm` fetches the
-model.
+writes real_positions.json and to_play_with.json, in half a minute. Before that, save MiniLM's file
+model.safetensors, which Hugging Face has under sentence-transformers/all-MiniLM-L6-v2, as
+data/all-MiniLM-L6-v2.safetensors.
 """
 
 import json
@@ -27,13 +28,13 @@ SHOWN = 64
 
 
 def minilm_weight(name: str) -> Tensor:
-    """Return one of MiniLM's weights, in float32, from `course data minilm`.
+    """Return one of MiniLM's weights, in float32.
 
     The file begins with 8 bytes: the length of the JSON that says where each weight is.
     """
     path = data_folder() / FILE
     if not path.exists():
-        raise DataError(f"{path} is missing; fetch it with: course data minilm")
+        raise DataError(f"{path} is missing: it is all-MiniLM-L6-v2's model.safetensors")
     with path.open("rb") as file:
         (n_bytes,) = struct.unpack("<Q", file.read(8))
         entry = json.loads(file.read(n_bytes))[name]

@@ -111,7 +111,7 @@ def test_a_script_writes_its_files_in_the_form_of_the_committed_ones(script, sma
 def test_without_its_data_a_script_says_what_fetches_it(folder, monkeypatch):
     script = str(LESSONS / "learned" / "measure.py")
     monkeypatch.setattr(sys, "argv", [script, "--quick"])
-    with pytest.raises(SystemExit, match=r"^real_positions.json: .* course data minilm$"):
+    with pytest.raises(SystemExit, match=r"^real_positions.json: .* is missing: "):
         runpy.run_path(script, run_name="__main__")
 
 
