@@ -53,23 +53,12 @@ def chart(
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-    in_text(picture, finding)
-    return picture, grid[0, 0] if rows == columns == 1 else grid
-
-
-def in_text(picture: Picture, finding: str) -> Picture:
-    """Put the finding above a picture, make small words legible on a phone, and return it.
-
-    So a text can show a picture made for a notebook.
-    """
+        axes.tick_params(labelsize=TEXT)  # also those that are made later
     for text in picture.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), TEXT))
-    for axes in picture.axes:
-        for shown in (axes, *axes.child_axes):
-            shown.tick_params(labelsize=TEXT)  # also those that are made later
     title = {"fontsize": TEXT, "fontweight": "bold", "ha": "left"}
     picture.suptitle(finding, x=MARGIN / WIDTH, **title)
-    return picture
+    return picture, grid[0, 0] if rows == columns == 1 else grid
 
 
 def curve(
@@ -123,13 +112,11 @@ def line(axes: Axes, index: int, x: Any, y: Any, name: str = "") -> None:
     axes.plot(x, y, label=name or None, **how, **style_of(name, index))
 
 
-def lines(
-    picture: Picture, named: Mapping[str, Array], title: str, x: str, y: str, places: Any = None
-) -> Axes:
-    """Draw a line for each name, against 0, 1, 2, ... or against places."""
+def lines(picture: Picture, named: Mapping[str, Array], title: str, x: str, y: str) -> Axes:
+    """Draw a line for each name, against 0, 1, 2, ...."""
     axes = picture.subplots()
     for index, (name, values) in enumerate(named.items()):
-        line(axes, index, np.arange(len(values)) if places is None else places, values, name)
+        line(axes, index, np.arange(len(values)), values, name)
     label(axes, title, x, y)
     return axes
 
