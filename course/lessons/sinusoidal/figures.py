@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from course.lessons.sinusoidal.pictures import rounded
 from course.publishing.figures.charts import chart, curve, log_axis
 from course.publishing.figures.diagrams import (
     cells,
@@ -18,7 +19,7 @@ from course.publishing.figures.diagrams import (
 from course.publishing.figures.measured import reference
 from course.publishing.figures.palette import ACCENT, FAINT, INK, QUIET, SECOND, THIRD, TINTS, WHERE
 from course.publishing.figures.picture import Picture
-from course.publishing.figures.words import TEXT, note, rounded, write
+from course.publishing.figures.words import TEXT, note, write
 
 
 def hands_of_three_positions() -> Picture:

@@ -12,7 +12,7 @@ from course.publishing.figures.palette import ACCENT, FAINT, style_of
 from course.publishing.figures.picture import WIDTH, Picture
 from course.publishing.figures.shapes import Sizes, read_all
 from course.publishing.figures.shared import matrices
-from course.publishing.figures.words import SMALL, listing, rounded, write
+from course.publishing.figures.words import SMALL, listing, write
 
 MOST_CLOCKS = 8
 RADIUS = 0.64  # inches
@@ -166,3 +166,12 @@ def similarity_of_positions(tables: Mapping[str, Any]) -> Picture:
         cosines[name] = directions @ directions.T
     places = "position (tokens)"
     return matrices(cosines, x=places, y=places, unit="cosine", limit=1.0)
+
+
+def rounded(value: float) -> str:
+    """Write a number above 0 with three digits or more, as far as they tell something.
+
+    >>> rounded(6.2832), rounded(62.83), rounded(6283.2)
+    ('6.28', '62.8', '6,283')
+    """
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"

@@ -22,11 +22,10 @@ from course.publishing.figures.picture import Picture
 from course.publishing.figures.shared import (
     attention_weights,
     loss_curve,
-    losses_by_length,
     matrices,
 )
 
-__all__ = ["Picture", "attention_weights", "loss_curve", "losses_by_length", "matrices"]
+__all__ = ["Picture", "attention_weights", "loss_curve", "matrices"]
 
 
 def of_room(stem: str, part: str) -> ModuleType | None:

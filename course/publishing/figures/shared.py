@@ -1,4 +1,4 @@
-"""Figures of several lessons: matrices, whom a token looks at, and losses."""
+"""Figures of several lessons: matrices, whom a token looks at, and a loss."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,13 @@ import numpy as np
 from course.publishing.figures.charts import (
     finish_scale,
     heatmap,
-    label,
     largest,
     lines,
     names_at_ends,
     tick_words,
     write_values,
 )
-from course.publishing.figures.palette import QUIET, style_of
+from course.publishing.figures.palette import QUIET
 from course.publishing.figures.picture import Picture
 from course.publishing.figures.shapes import Sizes, read_all
 from course.publishing.figures.words import listing
@@ -156,37 +155,4 @@ def loss_curve(
         name = f"untrained, {untrained:.3f}"
         axes.axhline(untrained, color=QUIET, linestyle="--", label=name)
     names_at_ends(axes)
-    return picture
-
-
-def losses_by_length(losses: Mapping[str, Mapping[int, float]], trained_on: int) -> Picture:
-    """Draw the loss of models on held-out texts of several lengths.
-
-    Args:
-        losses: name -> length in characters -> loss in nats per character.
-        trained_on: the length that they trained on.
-
-    Look for: to the right of the dashed line nobody has been. Who stays flat, who climbs, and whose
-    lines cross?
-    """
-    unit = "loss (nats per character)"
-    told = listing(
-        f"{name} " + ", ".join(f"{loss:.2f} at {length}" for length, loss in of_one.items())
-        for name, of_one in losses.items()
-    )
-    picture = Picture(
-        max(3.4, 1.2 + 0.22 * len(losses)),
-        alt="Loss on held-out text against its length in characters, trained on "
-        f"{trained_on}: {told}.",
-    )
-    axes = picture.subplots()
-    axes.set_xscale("log", base=2)
-    axes.axvline(trained_on, color=QUIET, linestyle="--", linewidth=1)
-    for index, (name, of_one) in enumerate(losses.items()):
-        axes.plot([*of_one], [*of_one.values()], label=name, **style_of(name, index))
-    lengths = sorted({length for of_one in losses.values() for length in of_one})
-    axes.set_xticks(lengths, [str(length) for length in lengths])
-    axes.minorticks_off()
-    label(axes, f"trained on {trained_on} characters", "characters read at once", unit)
-    names_at_ends(axes, "{name}  {last:.2f}")
     return picture

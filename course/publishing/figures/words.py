@@ -79,15 +79,6 @@ def listed(values: Iterable[float], pattern: str = "g") -> str:
     return ", ".join(signed(value, pattern) for value in values)
 
 
-def rounded(value: float) -> str:
-    """Write a number above 0 with three digits or more, as far as they tell something.
-
-    >>> rounded(6.2832), rounded(62.83), rounded(6283.2)
-    ('6.28', '62.8', '6,283')
-    """
-    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
-
-
 def percent(share: float, digits: int = 0) -> str:
     """Write a share in percent.
 
