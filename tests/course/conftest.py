@@ -20,7 +20,7 @@ from course import ROOT
 from course.core.console import PREFIX
 from course.core.files import write_atomically
 from course.core.syllabus import lessons
-from course.publishing.building import build, figures
+from course.publishing.building import build
 from course.publishing.building.notebooks import address, notebook_from
 from course.testing.loading import load_module
 
@@ -162,7 +162,7 @@ def _pictures(stem: str) -> dict[str, _Committed]:
 def _build_in(place: Path, patch: pytest.MonkeyPatch) -> None:
     """Let `course build` work in a separate folder, and make once what takes seconds."""
     patch.setattr("course.ROOT", place)
-    patch.setattr(figures, "pictures", _pictures)
+    patch.setattr(build, "pictures", lambda lesson: _pictures(lesson.stem))
     patch.setattr(
         build, "notebook_from", lambda source, stem: _notebook_once(source, stem, address())
     )

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course import root
 from course.core import answers
 from course.core.files import write_atomically
 from course.core.stubs import stub_from
 from course.core.syllabus import Exercise, Lesson, lessons
-from course.publishing.building import figures
 from course.publishing.building.notebooks import (
     address,
     notebook_from,
@@ -27,6 +27,9 @@ from course.publishing.building.notebooks import (
     source_of,
     stems,
 )
+
+if TYPE_CHECKING:  # brings matplotlib
+    from course.publishing.figures import Picture
 
 
 def record() -> Path:
@@ -149,22 +152,22 @@ def _products() -> Iterator[Product]:
 
 def _text_and_figures(lesson: Lesson) -> Iterator[Product]:
     """Yield a lesson's text, and its figures: one that shows what it should keeps its bytes."""
-    try:
-        pictures = figures.pictures(lesson.stem)
-    except ValueError as error:
-        raise BuildError(str(error)) from None
-    file, drawn_in = _shown(lesson.text), figures.module_of(lesson.stem)
+    file, drawn_in = _shown(lesson.text), drawn_by(lesson)
+    drawn = pictures(lesson)
     differs = (
         f"the head, alt texts or common mistakes in {file} are not those of syllabus, figures "
         "and catalogue"
     )
-    derive = partial(with_derived_parts, lesson=lesson, pictures=pictures)
+
+    def derive(text: str) -> str:
+        return with_alts(with_head_and_mistakes(text, lesson), lesson, drawn)
+
     yield _product(lesson.text, lesson.text, derive, differs)
     folder = lesson.room / "figures"
     for path in sorted(folder.glob("*.svg")):
-        if path.stem not in pictures:
+        if path.stem not in drawn:
             raise BuildError(f"{_shown(path)} is not drawn in {drawn_in}; delete or rename it")
-    for name, picture in pictures.items():
+    for name, picture in drawn.items():
         path = folder / f"{name}.svg"
         current = (_read(path) or b"").decode("utf-8", errors="replace")
         differs = f"{_shown(path)} is not what {drawn_in} draws; `course build` redraws it"
@@ -195,6 +198,56 @@ def _read(path: Path) -> bytes | None:
 
 def _shown(path: Path) -> str:
     return path.relative_to(root()).as_posix()
+
+
+# --- figures of texts -----------------------------------------------------------------------------
+
+_FIGURE = re.compile(r"!\[(?:\\.|[^\]\\])*\]\((figures/[^)]*\.svg)\)")
+_MARKUP = re.compile(r"([\\`*_\[\]<>$~^])")
+
+
+def drawn_by(lesson: Lesson) -> str:
+    """Return the file whose functions draw a lesson's figures, each by the name of its SVG."""
+    return f"course/lessons/{lesson.stem}/figures.py"
+
+
+def pictures(lesson: Lesson) -> dict[str, "Picture"]:
+    """Draw the figures of a lesson, by name; none for a lesson without a file of figures.
+
+    Raises:
+        BuildError: a figure cannot be drawn.
+    """
+    from course.publishing.figures import of_room, public_functions  # with Matplotlib
+
+    drawn = {}
+    for name, draw in public_functions(of_room(lesson.stem, "figures")).items():
+        try:
+            drawn[name] = draw()
+        except Exception as error:
+            said = f"{drawn_by(lesson)} cannot draw {name}: {type(error).__name__}: {error}"
+            raise BuildError(said) from error
+    return drawn
+
+
+def with_alts(text: str, lesson: Lesson, drawn: dict[str, "Picture"]) -> str:
+    """Return a lesson's text with the alt text of each figure between its brackets.
+
+    Raises:
+        ValueError: the text shows a figure that is not drawn, or does not show one that is.
+    """
+    alts = {
+        f"figures/{name}.svg": _MARKUP.sub(r"\\\1", picture.alt) for name, picture in drawn.items()
+    }
+    shown = _FIGURE.findall(text)
+    for link in shown:
+        if link not in alts:
+            raise ValueError(f"shows {link}, which {drawn_by(lesson)} does not draw")
+    for link in alts:
+        if link not in shown:
+            raise ValueError(
+                f"does not show what {drawn_by(lesson)} draws; it needs the line ![]({link})"
+            )
+    return _FIGURE.sub(lambda match: f"![{alts[match[1]]}]({match[1]})", text)
 
 
 # --- parts of texts -----------------------------------------------------------------------------
@@ -241,11 +294,6 @@ _FOLDED = """
 {items}
 </details>
 """
-
-
-def with_derived_parts(text: str, lesson: Lesson, pictures: dict) -> str:
-    """Return a lesson's text with everything that is derived in it rewritten."""
-    return figures.with_alts(with_head_and_mistakes(text, lesson), lesson.stem, pictures)
 
 
 def with_head_and_mistakes(text: str, lesson: Lesson) -> str:

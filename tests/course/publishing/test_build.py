@@ -12,8 +12,8 @@ from matplotlib.text import Text
 
 from course import mistakes as catalogue
 from course.cli import main
-from course.core.syllabus import lessons
-from course.publishing.building import build, figures
+from course.core.syllabus import find_lesson, lessons
+from course.publishing.building import build
 from course.publishing.building.notebooks import stems
 from course.publishing.figures import Picture, palette
 from course.publishing.figures.words import TEXT as LEGIBLE
@@ -202,13 +202,13 @@ def test_the_question_of_a_lesson_is_its_first_heading(repository):
 LOOKUP = "course/lessons/lookup/README.md"
 FIGURE = "course/lessons/lookup/figures/bytes_of_a_batch.svg"
 DRAWN_IN = "course/lessons/lookup/figures.py"
-DRAW = figures.pictures
+DRAW = build.pictures
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws it"
 
 
 @each_lesson
 def test_figures_are_small_and_legible_and_have_colors_for_dark_pages(lesson):
-    for name, picture in figures.pictures(lesson.stem).items():
+    for name, picture in build.pictures(lesson).items():
         svg = lesson.room / "figures" / f"{name}.svg"
         assert svg.stat().st_size <= 100_000, name
         text = svg.read_text(encoding="utf-8")
@@ -268,9 +268,9 @@ def within(page, box):
 @pytest.fixture
 def lookup(built, monkeypatch):
     """A repository that draws the figures of lesson 1, and keeps the others."""
-    kept = figures.pictures
-    draw = lambda stem: (DRAW if stem == "lookup" else kept)(stem)  # noqa: E731
-    monkeypatch.setattr(figures, "pictures", draw)
+    kept = build.pictures
+    draw = lambda lesson: (DRAW if lesson.stem == "lookup" else kept)(lesson)  # noqa: E731
+    monkeypatch.setattr(build, "pictures", draw)
     return built
 
 
@@ -306,11 +306,11 @@ def test_a_figure_is_drawn_anew_where_it_shows_something_else_and_not_for_other_
 
 
 def test_an_alt_text_is_written_into_the_text_and_escaped():
-    drawn = {"a": Picture(1, "W[ids], _so_")}
-    once = figures.with_alts("![](figures/a.svg)", "lookup", drawn)
+    drawn, lesson = {"a": Picture(1, "W[ids], _so_")}, find_lesson("lookup")
+    once = build.with_alts("![](figures/a.svg)", lesson, drawn)
     assert once == r"![W\[ids\], \_so\_](figures/a.svg)"
-    assert figures.with_alts(once, "lookup", drawn) == once
+    assert build.with_alts(once, lesson, drawn) == once
     with pytest.raises(ValueError, match=f"^shows .*/b.svg, which {DRAWN_IN} does not draw$"):
-        figures.with_alts("![](figures/b.svg)", "lookup", drawn)
+        build.with_alts("![](figures/b.svg)", lesson, drawn)
     with pytest.raises(ValueError, match=r"it needs the line !\[\]\(figures/a.svg\)$"):
-        figures.with_alts("", "lookup", drawn)
+        build.with_alts("", lesson, drawn)
