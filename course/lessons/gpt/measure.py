@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from course.experiments.character_gpt import CharacterGPT
-from course.experiments.word_models import SIZE, tokenizer_of_words, trained
+from course.lessons.gpt.word_models import SIZE, tokenizer_of_words, trained
 from course.publishing.figures.measured import measure, packed
 
 

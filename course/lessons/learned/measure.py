@@ -18,7 +18,7 @@ from torch import Tensor
 
 from course.data import data_folder
 from course.data.reading import DataError
-from course.experiments.word_models import tokenizer_of_words, trained
+from course.lessons.gpt.word_models import tokenizer_of_words, trained
 from course.publishing.figures.measured import measure, packed
 
 FILE = "all-MiniLM-L6-v2.safetensors"

@@ -27,7 +27,7 @@ from course.experiments import (
     training,
 )
 from course.experiments.training import QUICK, TrainingSettings
-from course.experiments.word_models import SIZE
+from course.lessons.gpt.word_models import SIZE
 from course.lessons.longer import measure as far
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text

@@ -13,7 +13,7 @@ import torch
 
 from course.core.syllabus import find_lesson, lessons
 from course.experiments.character_gpt import CharacterGPT
-from course.experiments.word_models import READ, SIZE, reference_parts
+from course.lessons.gpt.word_models import READ, SIZE, reference_parts
 from course.publishing.figures.measured import committed, unpacked
 from course.publishing.lab.script import examples, rooms, write_lab
 from course.student import texts
