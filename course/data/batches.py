@@ -12,8 +12,6 @@ def train_val_split(ids: Tensor, fraction: float = 0.9) -> tuple[Tensor, Tensor]
     >>> train_val_split(torch.arange(10), 0.7)
     (tensor([0, 1, 2, 3, 4, 5, 6]), tensor([7, 8, 9]))
     """
-    if not 0 < fraction < 1:
-        raise ValueError(f"fraction must lie between 0 and 1; got {fraction}")
     n_train = int(fraction * len(ids))
     return ids[:n_train], ids[n_train:]
 
@@ -31,16 +29,12 @@ def get_batch(
         targets are the inputs one step later. Windows may overlap; every one is equally likely.
 
     Raises:
-        ValueError: `ids` has fewer than `block_size + 1` entries, or a size is below 1.
+        ValueError: `ids` has fewer than `block_size + 1` entries.
 
     >>> inputs, targets = get_batch(torch.arange(4), block_size=3, batch_size=1)
     >>> inputs, targets
     (tensor([[0, 1, 2]]), tensor([[1, 2, 3]]))
     """
-    if block_size < 1 or batch_size < 1:
-        raise ValueError(
-            f"block_size and batch_size must be 1 or more; got {block_size} and {batch_size}"
-        )
     if len(ids) < block_size + 1:
         raise ValueError(
             f"ids must hold at least block_size + 1 = {block_size + 1} tokens, "

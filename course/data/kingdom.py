@@ -86,8 +86,6 @@ def kingdom_text(n_sentences: int = 4000, seed: int = 0) -> str:
     the sun warmed the stones.
     the moon cooled the stones.
     """
-    if n_sentences < 0:
-        raise ValueError(f"n_sentences must be 0 or more; got {n_sentences}")
     rng = random.Random(seed)
     sentences = [*OPENING, *(_sentence(rng) for _ in range(n_sentences - len(OPENING)))]
     return "".join(sentence + "\n" for sentence in sentences[:n_sentences])

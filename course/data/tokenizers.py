@@ -70,8 +70,6 @@ class WordTokenizer:
     @classmethod
     def from_text(cls, text: str, min_count: int = 1, pattern: str = "[a-z']+") -> "WordTokenizer":
         """Return the tokenizer of all words that occur in `text` at least `min_count` times."""
-        if min_count < 1:
-            raise ValueError(f"min_count must be 1 or more; got {min_count}")
         # most_common keeps equal counts in the order in which they first came.
         ranked = Counter(re.findall(pattern, text.lower())).most_common()
         kept = [(word, count) for word, count in ranked if count >= min_count]

@@ -31,7 +31,6 @@ def test_words_run_from_frequent_to_rare_in_lower_case_and_rare_ones_are_dropped
         (lambda: CharTokenizer.from_text("cafe").encode("café"), r"in the vocabulary.*got 'é'"),
         (lambda: CharTokenizer.from_text("abc").decode([0, 3]), "0 to 2; got 3"),
         (lambda: CharTokenizer.from_text("abc").decode([0, -1]), "0 to 2; got -1"),
-        (lambda: WordTokenizer.from_text("a", min_count=0), "1 or more; got 0"),
     ],
 )
 def test_what_is_not_in_a_vocabulary_is_named(call, sentence):
