@@ -21,7 +21,7 @@ from course.data.reading import read_text
 from course.experiments.gpt import Unturned, students_code
 from course.experiments.writing import write_until
 from course.student.exercises import LessonExercises, passing_exercises, passing_exercises_with
-from course.testing.source import imported_from_earlier, names_reached
+from course.testing.source import imported_from_earlier
 
 N_TOKENS = 512
 """Tokens of the text that losses are measured on."""
@@ -180,21 +180,8 @@ def sources(exercises_of: Callable[[str], LessonExercises] = passing_exercises) 
     """
     names = {before: list(found) for before, found in imported_from_earlier("llama").items()}
     names["gpt"].append("generate")
-    earlier = {name: exercises_of(stem).source_of(name) for stem in names for name in names[stem]}
-    llama = exercises_of("llama")
-    own = used({one.name: llama.source_of(one.name) for one in find_lesson("llama").exercises})
-    return earlier | own
-
-
-def used(sources: dict[str, str]) -> dict[str, str]:
-    """Return the sources of lesson 9's exercises without yours that only borrowed ones would call.
-
-    A borrowed exercise is the reference's, and calls the reference's other functions.
-    """
-    solution = find_lesson("llama").solution.encode()
-    borrowed = [name for name, source in sources.items() if source == "borrowed"]
-    unused = set().union(*(names_reached(solution, name) - {name} for name in borrowed))
-    return {n: source for n, source in sources.items() if source == "borrowed" or n not in unused}
+    names["llama"] = [one.name for one in find_lesson("llama").exercises]
+    return {name: exercises_of(stem).source_of(name) for stem in names for name in names[stem]}
 
 
 def sample_ids(published: PublishedModel, n_tokens: int = N_TOKENS) -> tuple[str, Tensor]:

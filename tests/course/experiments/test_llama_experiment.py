@@ -12,7 +12,6 @@ import torch
 from asking import experiment
 from toy_model import SIZES, words, write_toy
 
-from course.core.syllabus import find_lesson
 from course.core.terminal import Wrapped
 from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
@@ -243,20 +242,6 @@ def test_a_likely_mistake_is_the_break_that_it_is_named_by(written, stem, edits,
     assert found["loss"] == pytest.approx(loss_of(title), abs=1e-4)
     wrong = {"rope": "interleaved_to_half", "llama": "repeat_heads"}[stem]
     assert found["sources"][wrong] == "yours" and "borrowed" in found["sources"].values()
-
-
-@pytest.mark.parametrize(
-    ("borrowed", "unused"),
-    [
-        (set(), set()),
-        ({"GroupedQueryAttention"}, {"repeat_heads"}),
-        ({"Llama"}, {"RMSNorm", "repeat_heads", "GroupedQueryAttention", "GatedMLP"}),
-    ],
-)
-def test_what_only_a_borrowed_exercise_calls_is_not_yours(borrowed, unused):
-    names = {one.name for one in find_lesson("llama").exercises}
-    sources = {name: "borrowed" if name in borrowed else "yours" for name in names}
-    assert names - llama.used(sources).keys() == unused
 
 
 @pytest.mark.parametrize(
