@@ -8,7 +8,6 @@ import numpy as np
 from course.publishing.figures.charts import (
     difference,
     largest,
-    outer_labels_only,
     tick_words,
     with_difference,
 )
@@ -52,6 +51,7 @@ def shuffle_panels(before: Any, after: Any, perm: Any, words: Sequence[str]) -> 
     )
     y = "word, in the shuffled order"
     with_difference(panels, shuffled, after, titles, "feature", y, "value")
-    outer_labels_only(panels[None])
+    for axes in panels:
+        axes.label_outer(remove_inner_ticks=True)
     tick_words(panels[0].yaxis, [words[place] for place in order])
     return picture

@@ -15,7 +15,6 @@ from course.publishing.figures.charts import (
     line,
     lines,
     names_at_ends,
-    outer_labels_only,
     with_difference,
 )
 from course.publishing.figures.diagrams import diagram, dial, hand
@@ -104,7 +103,8 @@ def scores_under_shift(panels: Mapping[str, tuple[Any, Any]], shift: int) -> Pic
         titles = ("from position 0", f"from position {shift:,}", f"difference: {change}")
         with_difference(row, early, late, titles, "key", "query", "score", "equal")
         row[0].set_ylabel(f"{name}\n\nquery")
-    outer_labels_only(grid)
+    for axes in grid.flat:
+        axes.label_outer(remove_inner_ticks=True)
     for axes in grid[1:, :2].flat:
         axes.set_title("")
     return picture

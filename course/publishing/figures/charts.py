@@ -286,16 +286,6 @@ def tick_words(axis: Axis, words: Sequence[str], inches: float = 4.5) -> None:
     axis.set_ticks(range(0, len(words), step), words[::step], **how)
 
 
-def outer_labels_only(grid: Array) -> None:
-    """Leave ticks on the left and below only, in a grid (rows, columns) of like panels."""
-    for axes in grid[:, 1:].flat:
-        axes.set_yticks([])
-        axes.set_ylabel("")
-    for axes in grid[:-1].flat:
-        axes.set_xticks([])
-        axes.set_xlabel("")
-
-
 def equation(picture: Picture, widths: Sequence[float], signs: str) -> list[Axes]:
     """Return axes in a row with a sign between each two, as in A × B = C."""
     gap = 0.05 * sum(widths)
