@@ -66,19 +66,6 @@ def unpacked(tensor: dict[str, Any]) -> Tensor:
     return torch.from_numpy(whole * np.float32(tensor["scale"]))
 
 
-def as_measured(how: str, **numbers: object) -> str:
-    """Return the text of a file for `measured`, a line for each key.
-
-    Args:
-        how: the command that measures the numbers.
-    """
-    entries = {"how": how, **numbers}.items()
-    lines = [
-        f" {json.dumps(key)}: {json.dumps(of_key, ensure_ascii=False)}" for key, of_key in entries
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}"
-
-
 def measure(about: str, *figures: Callable[[bool], dict[str, Any]]) -> None:
     """Run a lesson's `measure.py`: print the files of its figures, or write them.
 
@@ -94,9 +81,12 @@ def measure(about: str, *figures: Callable[[bool], dict[str, Any]]) -> None:
     arguments, failed = parser.parse_args(), []
     script = Path(sys.argv[0]).resolve().relative_to(root())
     for figure in figures:
-        how = f"python {script.as_posix()}"
         try:
-            text = as_measured(how, **figure(arguments.quick))
+            entries = {"how": f"python {script.as_posix()}", **figure(arguments.quick)}
+            lines = (
+                f' "{name}": {json.dumps(one, ensure_ascii=False)}' for name, one in entries.items()
+            )
+            text = "{\n" + ",\n".join(lines) + "\n}"
             if arguments.to:
                 path = arguments.to / f"{figure.__name__}.json"
                 path.write_text(f"{text}\n", encoding="utf-8")
