@@ -17,8 +17,7 @@ from course.core.files import write_atomically
 from course.core.syllabus import Lesson, lessons
 from course.publishing import site
 from course.publishing.lab.script import write_lab
-from course.publishing.site.formulas import mathml
-from course.publishing.site.markup import for_pages
+from course.publishing.site.markup import for_pages, mathml
 from course.student.instrument.own import write_own
 
 _SITE = Path(site.__file__).parent

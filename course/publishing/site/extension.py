@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from course.publishing.site.formulas import mathml
+from course.publishing.site.markup import mathml
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,8 +1,10 @@
-"""What pages add to a lesson's Markdown: numbers of figures, kinds of folds, cards of exercises."""
+"""What pages make of a lesson's Markdown: numbered figures, folds, cards of exercises, formulas."""
 
 import re
 from collections.abc import Mapping
 from itertools import count
+
+from math_core import LatexToMathML
 
 from course.core.syllabus import Exercise, Lesson, Status, name_for_check
 from course.testing.messages.wording import counted
@@ -13,6 +15,7 @@ _FIGURE = re.compile(
 _FOLD = re.compile(r"<details>(\s*)<summary>(.*?)</summary>", re.DOTALL)
 _KINDS = {"⚑": "stuck", "<code>": "stuck", "∎": "proof", "◆": "models"}  # else an answer
 _AGAIN = "<!-- the first figure again -->"
+_LATEX = LatexToMathML(macros={"cr": r"\\"}, fancy_error=False)
 _COMMAND = re.compile(r",?\s*`course check ([\w.]+)`")
 
 
@@ -110,3 +113,12 @@ def _head(exercise: Exercise, status: str) -> str:
         f'<p class="about" id="{anchor(exercise)}"><strong>{title}</strong> '
         f"<code>{exercise.name}</code> <span>{cost}</span>{mark}</p>"
     )
+
+
+def mathml(tex: str, *, is_display: bool) -> str:
+    """Return a formula as browsers draw it without a script, in MathML.
+
+    Raises:
+        math_core.LatexError: it is wrong.
+    """
+    return _LATEX.convert_with_local_state(tex, displaystyle=is_display)
