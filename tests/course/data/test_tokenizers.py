@@ -25,17 +25,10 @@ def test_words_run_from_frequent_to_rare_in_lower_case_and_rare_ones_are_dropped
     assert frequent.words == ["a", "b"] and frequent.encode("a c never b") == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: CharTokenizer.from_text("cafe").encode("café"), r"in the vocabulary.*got 'é'"),
-        (lambda: CharTokenizer.from_text("abc").decode([0, 3]), "0 to 2; got 3"),
-        (lambda: CharTokenizer.from_text("abc").decode([0, -1]), "0 to 2; got -1"),
-    ],
-)
-def test_what_is_not_in_a_vocabulary_is_named(call, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        call()
+@pytest.mark.parametrize("wrong", [3, -1])
+def test_an_id_that_is_not_in_a_vocabulary_is_named(wrong):
+    with pytest.raises(ValueError, match=f"0 to 2; got {wrong}"):
+        CharTokenizer.from_text("abc").decode([0, wrong])
 
 
 EVERY = "".join(chr(i) for i in range(0, 0x110000, 23) if not 0xD800 <= i < 0xE000)
