@@ -11,7 +11,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 import zipfile
 import zlib
 from contextlib import ExitStack
@@ -26,7 +25,6 @@ from course.data.sources import Dataset, is_url
 
 PIP = "pip:"
 """How a place begins that is a Python package."""
-WAITS = (1, 4)  # seconds before an interrupted download starts again
 TIMEOUT = (10, 30)  # seconds to connect, seconds of silence
 LARGEST_ZIP = 1 << 30
 """How many bytes of a zip are fetched where the server sends no parts; GloVe's has 862 million."""
@@ -113,25 +111,19 @@ def _install(dataset: Dataset, target: Path, place: str, partial: Path) -> str:
     from requests import RequestException
     from urllib3.exceptions import HTTPError
 
-    waits = [*WAITS]
-    while True:
-        with TemporaryDirectory(dir=partial) as name:
-            try:
-                text = _fetched(dataset, place, Path(name))
-                if version := dataset.version_of(text):
-                    text.replace(target)
-                    return version
-                raise Unavailable("it is not a published version of the file (its SHA-256 differs)")
-            except (RequestException, RemoteZipError, HTTPError) as error:
-                while error.__context__:  # the innermost says most
-                    error = error.__context__
-                has_begun = any(path.stat().st_size for path in Path(name).iterdir())
-                if not (waits and has_begun):
-                    raise Unavailable(f"it could not be fetched ({error})") from None
-                _say(f"interrupted ({error}); starting again from the beginning")
-            except _DAMAGED as error:
-                raise Unavailable(f"it is truncated or damaged ({error})") from None
-        time.sleep(waits.pop(0))
+    with TemporaryDirectory(dir=partial) as name:
+        try:
+            text = _fetched(dataset, place, Path(name))
+        except (RequestException, RemoteZipError, HTTPError) as error:
+            while error.__context__:  # the innermost says most
+                error = error.__context__
+            raise Unavailable(f"it could not be fetched ({error})") from None
+        except _DAMAGED as error:
+            raise Unavailable(f"it is truncated or damaged ({error})") from None
+        if version := dataset.version_of(text):
+            text.replace(target)
+            return version
+    raise Unavailable("it is not a published version of the file (its SHA-256 differs)")
 
 
 def _fetched(dataset: Dataset, place: str, folder: Path) -> Path:
