@@ -17,6 +17,8 @@ MARGIN = 0.16
 """Inches that words keep from the edges."""
 
 PIXELS_PER_INCH = 100
+_PIXELS = round(WIDTH * PIXELS_PER_INCH)
+"""Of a page, that a figure is wide."""
 
 _THEMES = "<style>{}{}</style>".format(
     *(
@@ -60,7 +62,7 @@ class Picture(Figure):
 
     def svg(self) -> str:
         """Return the image for a text: one file for light and dark pages, with its record."""
-        return svg_of(self, self.alt, encoded(self.record), self._pixels)
+        return svg_of(self, self.alt, encoded(self.record), _PIXELS)
 
     def is_shown_by(self, svg: str) -> bool:
         """Return whether an SVG was made from the same numbers, and says the same of them."""
@@ -70,17 +72,12 @@ class Picture(Figure):
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"
 
-    @property
-    def _pixels(self) -> int:
-        """Of a page, that the picture is wide."""
-        return round(self.get_figwidth() * PIXELS_PER_INCH)
-
     def _repr_html_(self) -> str:
-        svg = svg_of(self, self.alt, "", self._pixels)
+        svg = svg_of(self, self.alt, "", _PIXELS)
         data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
         return (
             f'{_THEMES}<img class="course-figure" src="data:image/svg+xml;base64,{data}" '
-            f'width="{self._pixels}" alt="{html.escape(self.alt)}">'
+            f'width="{_PIXELS}" alt="{html.escape(self.alt)}">'
         )
 
     def bundle(self) -> dict[str, str]:
