@@ -187,16 +187,14 @@ def sources(exercises_of: Callable[[str], LessonExercises] = passing_exercises) 
 def sample_ids(published: PublishedModel, n_tokens: int = N_TOKENS) -> tuple[str, Tensor]:
     """Return a name and the ids (1, T) of the text that losses are measured on.
 
-    It is a scene of Shakespeare if TinyShakespeare was fetched, else the toy kingdom, repeated if
-    it is too short.
+    It is a scene of Shakespeare if TinyShakespeare was fetched, else the toy kingdom.
     """
-    path, n_characters = data_folder() / "tinyshakespeare.txt", 8 * n_tokens
+    path = data_folder() / "tinyshakespeare.txt"
     name, text = "the toy kingdom", kingdom_text()
     if path.exists():
         whole = read_text(path, "fetch it again with `course data tinyshakespeare`")
         name, text = "Shakespeare", whole[200_000:]
-    text *= -(-n_characters // len(text))
-    ids = published.tokenizer.encode(text[:n_characters]).ids[:n_tokens]
+    ids = published.tokenizer.encode(text[: 8 * n_tokens]).ids[:n_tokens]
     return name, torch.tensor([ids])
 
 
