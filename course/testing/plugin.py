@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,7 +230,7 @@ def _announce_if_slow(config: pytest.Config, what: str, limit: float) -> Iterato
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     """Return the report of a graded test, in place of pytest's, which would explain our code.
 
-    Its `lesson_result` holds this one test.
+    Its `lesson_result` holds this one test, as text: pytest-xdist sends reports between processes.
     """
     case = item.stash.get(_CASE, None)
     if case is None:
@@ -249,31 +249,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
         report.longrepr = test.message
         if test.status == Status.TO_DO and item.config.option.maxfail:
             item.config.option.maxfail += 1  # with `-x`, only what is wrong ends the run
-    report.lesson_result = lesson_result(module, [exercise])
+    report.lesson_result = to_text(lesson_result(module, [exercise]))
     return report
 
 
 def result_in(report: pytest.TestReport) -> LessonResult | None:
     """Return the result that a report holds; None if it is not of a graded test."""
-    return getattr(report, "lesson_result", None)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_report_to_serializable(report: pytest.TestReport) -> Generator:
-    """Send the result of a report to another process as text; pytest-xdist has such processes."""
-    data = yield
-    if result := result_in(report):
-        data["lesson_result"] = to_text(result)
-    return data
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_report_from_serializable() -> Generator:
-    """Read the result of a report from another process."""
-    report = yield
-    if text := result_in(report):
-        report.lesson_result = from_text(text)
-    return report
+    text = getattr(report, "lesson_result", None)
+    return from_text(text) if text else None
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config):
