@@ -20,8 +20,8 @@ import pytest
 import torch
 
 from course import root
-from course.core.console import replace_unprintable, typed
-from course.core.syllabus import Status, did_you_mean, lessons
+from course.core.console import replace_unprintable
+from course.core.syllabus import Status, lessons
 from course.testing.case import SECONDS_PER_TEST, Case, case_of
 from course.testing.clock import lift_limits
 from course.testing.errors import short_path
@@ -303,16 +303,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave out pytest's line about `-x`, which counts what is to do as failures."""
     if session.shouldfail and _only_graded(session.config.args):
         session.shouldfail = ""
-
-
-def pytest_terminal_summary(terminalreporter, exitstatus: int, config: pytest.Config) -> None:
-    wanted = config.option.keyword or " ".join(config.option.exercise or [])
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and wanted:
-        terminalreporter.write_line(f"\n{_nothing_called(wanted)}\n")
-
-
-def _nothing_called(wanted: str) -> str:
-    names = [exercise.name for lesson in lessons() for exercise in lesson.exercises]
-    otherwise = f"`{typed('course check NAME')}` checks an exercise."
-    advice = did_you_mean(wanted, names) or otherwise
-    return f'No test here goes by the name "{wanted}"; {advice}'

@@ -253,16 +253,6 @@ def test_choosing_an_exercise_runs_it_and_no_other(run, option):
     assert re.fullmatch(r"\d+ passed(, \d+ deselected)? in .*", result.text.splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    ("option", "keyword", "advice"),
-    [("--exercise", "rotate_hlaf", "rotate_half"), ("-k", "xyzzy", "course check")],
-)
-def test_a_name_that_no_test_has_is_said(run, option, keyword, advice):
-    result = run(SOLUTION, option, keyword)
-    assert result.status != 0
-    assert f'"{keyword}"' in result.flat and advice in result.flat
-
-
 def test_a_part_of_an_exercise_earns_nothing_yet(run):
     first = "tests/test_rope.py::TestRotateHalf::"
     listed = run(SOLUTION, "--collect-only", *TWO).text.splitlines()
