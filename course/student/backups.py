@@ -136,21 +136,13 @@ def reset_exercise(exercise: Exercise) -> str | None:
     path = find_lesson(exercise.lesson).module()
     if not path.exists():
         return reset(path)
-    if not is_changed(exercise):
+    written = path.read_bytes()
+    fresh = _with_first(exercise, written)
+    if fresh == written:
         return None
     kept = keep([path])
-    write_bytes_atomically(path, _with_first(exercise, path.read_bytes()))
+    write_bytes_atomically(path, fresh)
     return kept
-
-
-def is_changed(exercise: Exercise) -> bool:
-    """Return whether an exercise is not what it was at first.
-
-    Raises:
-        ValueError: the module is not valid Python, so that nobody knows where the exercise ends.
-    """
-    path = find_lesson(exercise.lesson).module()
-    return not path.exists() or _with_first(exercise, path.read_bytes()) != path.read_bytes()
 
 
 def _with_first(exercise: Exercise, source: bytes) -> bytes:

@@ -11,11 +11,9 @@ from pathlib import Path
 import click
 
 from course import root
-from course.core.console import typed
 from course.core.syllabus import Exercise, Lesson, find_lesson, lessons
 from course.core.terminal import Screen, columns, folded, is_terminal
-from course.publishing.building.build import BuildError
-from course.student import backups, hints
+from course.student import hints
 from course.student.board import everything_passes, points_of
 from course.student.progress import PASSED, next_exercise, status_of_all
 from course.student.show import how_it_is_done
@@ -53,7 +51,6 @@ class Loop:
         self._line = _LOADING
         self._view = ""  # what a key asked for, in place of the news
         self._offer = ""  # which keys matter while the view is shown
-        self._to_reset: Exercise | None = None  # the one that the view asks about
         self._n_sections = 0  # of the text, that the key t has shown one after the other
         self._began = 0.0
         self._at: str | None = None  # the exercise that is being tested
@@ -232,15 +229,12 @@ class Loop:
     # --- keys -------------------------------------------------------------------------------
 
     def _on_key(self, key: str) -> None:
-        if key == " " and self._screen and not self._to_reset:
+        if key == " " and self._screen:
             self._screen.turn_page()
             return
-        exercise, to_reset, n_sections = self._exercise, self._to_reset, self._n_sections
+        exercise, n_sections = self._exercise, self._n_sections
         self._close_view()
         match key:
-            case _ if to_reset:
-                if key == "y":
-                    self._reset(to_reset)
             case "l":
                 self._view = words.board(self._tested, self._status)
                 self._offer = "Press a lesson's number to go there, Enter to go back."
@@ -255,14 +249,12 @@ class Loop:
             case "t":
                 self._view, self._n_sections = step_of(exercise, n_sections), n_sections + 1
                 self._offer = "Press t for the next section, Enter to go back."
-            case "r":
-                self._view = self._ask_for_reset(exercise)
             case "n":
                 self._go_to(self._first(_in_turn(exercise)[1:]) or exercise)
         self._show()
 
     def _close_view(self) -> None:
-        self._view, self._offer, self._to_reset, self._n_sections = "", "", None, 0
+        self._view, self._offer, self._n_sections = "", "", 0
 
     def _go_to(self, exercise: Exercise) -> None:
         self._exercise, self._news, self._is_wrong = exercise, "", False
@@ -282,30 +274,6 @@ class Loop:
         lesson = f"lesson {find_lesson(passed[0].lesson).number}"
         to = passed[0].name if len(passed) == 1 else lesson
         return f"{at.name} hasn't passed yet. These are the answers to {to}:\n\n{answers}"
-
-    def _ask_for_reset(self, exercise: Exercise) -> str:
-        try:
-            is_changed = backups.is_changed(exercise)
-        except (OSError, ValueError) as error:
-            return click.style(backups.why_not(error), fg="red")
-        if not is_changed:
-            return f"{exercise.name} is in its original state."
-        self._to_reset = exercise
-        self._offer = "Press y to reset it, any other key to keep your version."
-        return f"Reset {exercise.name}? A copy of your version is kept."
-
-    def _reset(self, exercise: Exercise) -> None:
-        lesson = find_lesson(exercise.lesson)
-        try:
-            kept = backups.reset_exercise(exercise)
-        except (BuildError, OSError, ValueError) as error:
-            self._view = click.style(backups.why_not(error), fg="red")
-            return
-        self._saves.skip(lesson.module())  # or it would be tested as a save, without the news
-        undo = f" To undo:\n  {typed(f'course reset --restore {kept}')}" if kept else ""
-        self._news = f"{exercise.name} is back to its original state.{undo}"
-        self._is_wrong = False
-        self._test(lesson)
 
     # --- what is shown ----------------------------------------------------------------------
 

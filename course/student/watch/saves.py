@@ -55,12 +55,6 @@ class Saves:
         self._seen = now
         return changed
 
-    def skip(self, path: Path) -> None:
-        """Don't return a file as it is now: the course itself has written it."""
-        written = _read([path])
-        self._before.update(written)
-        self._seen.update(written)
-
     def _look(self, at: Path) -> _Found:
         self._n_looks += 1
         if self._n_looks % OTHERS == 0:

@@ -20,7 +20,6 @@ KEYS = {
     "h": "hint",
     "t": "text",
     "s": "show answers",
-    "r": "reset",
     "l": "list",
     "n": "next",
     "q": "quit",

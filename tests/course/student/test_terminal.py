@@ -353,33 +353,7 @@ def played(repository, monkeypatch):
 
 TO_DO = 'raise NotImplementedError("TODO lookup.lookup")'
 WRONG, RIGHT = "return weight[ids + 1]", "return weight[ids.long()]"
-IDLE = [""] * 4 * saves.OTHERS
-"""Looks at the files, and nothing else."""
 ALL_OF_LOOKUP = dict.fromkeys((one.name for one in find_lesson("lookup").exercises), "passed")
-
-
-def test_a_reset_keeps_a_copy_and_the_way_back_stays_until_the_next_save(played, repository):
-    wrong = played.verdict(wrong="lookup", report="look at it", lookup="wrong")
-    path, now = repository / "exercises" / "lookup.py", []
-    look = lambda: now.append(path.read_text(encoding="utf-8"))  # noqa: E731
-    steps = ["r", played.saved(TO_DO, WRONG), wrong, "r", "2", look, "r", "y", played.verdict()]
-    steps += IDLE
-    steps += [played.saved(TO_DO, WRONG), wrong]
-    untouched, _, _, asked, not_reset, _, _, reset, *later, _, told = played.through(
-        played.verdict(), *steps
-    )[1:]
-    assert "lookup is in its original state." in untouched
-    assert "Reset lookup?" not in not_reset and WRONG in now[0]  # any other key keeps it
-    [kept] = (repository / ".course" / "backups").iterdir()
-    assert WRONG in (kept / "exercises" / "lookup.py").read_text(encoding="utf-8")
-    assert "Reset lookup?" in asked and "Press y" in asked
-    assert "Enter" not in asked and "read " not in asked
-    undo = re.compile(r"^  course reset --restore \d[\d_-]+$", re.MULTILINE)
-    for screen in (reset, *later):
-        assert "lookup is back to its original state" in screen and undo.search(screen)
-    assert "Ready: save" in later[-1]
-    assert len(played.requests) == 4  # at first, two saves, and the reset
-    assert not undo.search(told)
 
 
 def test_answers_of_what_passed_before_are_told_from_the_exercise_at_hand(played):
