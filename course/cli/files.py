@@ -78,13 +78,10 @@ def _is_name(words: Sequence[str]) -> bool:
 
 def _open_text(name: str | None) -> None:
     """Open the text of a lesson, or of the exercise that comes next, at the exercise's card."""
+    from course.publishing.site.markup import anchor
+    from course.student import texts
     from course.student.progress import next_exercise, status_of_all
 
-    try:
-        from course.publishing.site.markup import anchor
-        from course.student import texts
-    except ModuleNotFoundError as error:
-        raise click.ClickException(f"{error.name} is missing: pip install -e .") from None
     status = status_of_all()
     is_named = name is not None
     exercise = _one_exercise(name) if is_named else (next_exercise(status) or (None, None))[1]
