@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import itertools
-import os
 import re
 from dataclasses import replace
 from functools import cache, partial
@@ -116,37 +115,25 @@ def test_an_exercise_alone_starts_afresh(built, ends):
     assert rope.module().read_bytes() == b"def ("
 
 
-def read_only_folder(folder, monkeypatch):
-    folder.chmod(0o555)
-    if os.access(folder, os.W_OK):
-        pytest.skip("root may write into any folder")
-
-
 def fail(*names):
     raise OSError(errno.EROFS, "Read-only file system", str(names[0]))
 
 
-def read_only_drive(folder, monkeypatch):
-    """For root, whom permissions do not stop."""
+def read_only_drive(monkeypatch):
     monkeypatch.setattr("course.core.files.open", lambda *names, **_: fail(*names), raising=False)
 
 
-def no_room_for_a_copy(folder, monkeypatch):
+def no_room_for_a_copy(monkeypatch):
     monkeypatch.setattr("shutil.copyfile", lambda file, copy: fail(copy))
-
-
-def no_replacing(folder, monkeypatch):
-    monkeypatch.setattr("os.replace", lambda draft, file: fail(file))
 
 
 @pytest.mark.parametrize(
     ("words", "forbid"),
     [
-        *itertools.product(
-            ["rope", "rotate_half", "--restore"], [read_only_folder, read_only_drive]
-        ),
+        ("rope", read_only_drive),
+        ("rotate_half", read_only_drive),
+        ("--restore", read_only_drive),
         ("rope", no_room_for_a_copy),
-        ("rope", no_replacing),
     ],
 )
 def test_where_nothing_can_be_written_it_is_one_sentence(built, monkeypatch, words, forbid):
@@ -157,9 +144,8 @@ def test_where_nothing_can_be_written_it_is_one_sentence(built, monkeypatch, wor
     rope.module().write_bytes(module + b"mine = 2\n\n\ndef rotate_half(x):\n    return x\n")
     mine = files_of(rope)
     with monkeypatch.context() as patch:
-        forbid(rope.module().parent, patch)
+        forbid(patch)
         result = reset(words)
-    rope.module().parent.chmod(0o755)
     assert result.exit_code == 1
     assert re.fullmatch(r"Error: .*rope\.py.* Nothing is lost\.\n", result.output)
     assert files_of(rope) == mine
