@@ -49,7 +49,7 @@ def close(
     want: Any,
     *,
     tolerance: float | None = None,
-    what: str | tuple[str, ...] = "",
+    what: str = "",
     any_width: bool = False,
 ) -> None:
     """Expect a value within rounding of another; tensors also in shape and dtype.
@@ -60,8 +60,7 @@ def close(
         got: what the student's code returned, or what was computed from that.
         want: a tensor, a number, a string, or a list or tuple of them.
         tolerance: how far off, per unit; by default what the dtype allows.
-        what: what was computed, "the mean of the table"; the message names it. For a list or
-            tuple, a tuple may name its items.
+        what: what was computed, "the mean of the table"; the message names it.
         any_width: whether another dtype will do if it is floating, too, or integer, too.
     """
     __tracebackhide__ = True
@@ -289,13 +288,10 @@ def _is_the_same(got: Any, first: Any) -> bool:
 # --- comparing --------------------------------------------------------------------------------
 
 
-def _compare(
-    got: Any, want: Any, tolerance: float | None, what: str | tuple[str, ...], whole: tuple
-) -> None:
+def _compare(got: Any, want: Any, tolerance: float | None, what: str, whole: tuple) -> None:
     """Compare part by part; a message shows the whole of what was returned, and was wanted."""
     __tracebackhide__ = True
     whole_got, whole_want = whole
-    names, what = (what, " and ".join(what)) if isinstance(what, tuple) else ((), what)
 
     def wrong(sentence: str, *details: str) -> Wrong:
         mismatches.append((whole_got, tolerance or 0.0))
@@ -336,7 +332,7 @@ def _compare(
                 continue  # long lists have many of these
             is_tensor = isinstance(want_part, torch.Tensor) and len(want) > 1
             part = f"{what or 'result'}[{i}]" if is_tensor else what
-            _compare(got_part, want_part, tolerance, names[i] if names else part, whole)
+            _compare(got_part, want_part, tolerance, part, whole)
     elif type(want) in (int, float):
         number = _number(got)
         if number is None:
