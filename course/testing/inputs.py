@@ -31,17 +31,12 @@ class Draw:
         return torch.randint(vocab_size, shape, generator=self.generator).to(dtype)
 
     def permutation(self, length: int) -> Tensor:
-        """Return a permutation of 0..length-1 that is neither the identity nor its own inverse.
+        """Return a permutation of 0..length-1, of 3 or more, that is not its own inverse.
 
         >>> perm = Draw(seed=0).permutation(5)
         >>> bool((perm[perm] != torch.arange(5)).any())
         True
-
-        Raises:
-            ValueError: there are fewer than three elements.
         """
-        if length < 3:
-            raise ValueError(f"only 3 or more elements have such a permutation; got {length}")
         while True:
             perm = torch.randperm(length, generator=self.generator)
             if (perm[perm] != torch.arange(length)).any():

@@ -108,9 +108,5 @@ def with_article(noun: str) -> str:
 
     >>> with_article("list"), with_article("int"), with_article("ndarray")
     ('a list', 'an int', 'an ndarray')
-    >>> with_article("")
-    'an object of a class without a name'
     """
-    if not noun:
-        return "an object of a class without a name"
-    return f"{'an' if noun[0] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"
+    return f"{'an' if noun[:1] in 'aeio' or noun.startswith('nd') else 'a'} {noun}"

@@ -357,7 +357,7 @@ in_call("prints 100 MB", "print('x' * 10**8)", "nothing|printed|prints")
 in_call("returns 10 MB", "return 'x' * 10**7", "too large to be looked at")
 in_call("returns little as much", "return torch.zeros(1).expand(1 << 50)", "too large")
 in_call("returns a number of 5,000 digits", "return 10**5000", "too large")
-in_call("returns what has no name", "return type('', (), {})()", "a class without a name")
+in_call("returns what has no name", "return type('', (), {})()", "came back where a tensor belongs")
 LARGE = r"""
 == returns 21,000 tensors of 4 million numbers each, in 64 bytes => cannot be read
 t = torch.zeros(2, dtype=torch.complex128).as_strided((2, 2**21), (1, 0))
