@@ -137,6 +137,7 @@ COMMANDS = ("check", "check rope", "hint", "show", "watch", "open", "reset")
         (["check", "-1"], '"-1"'),
         (["open", "rope", "lookup"], '"lookup"'),
         (["open", "text", "rope", "lookup"], '"lookup"'),
+        (["open", "text", "lab"], '"lab"'),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_everywhere(arguments, words):

@@ -8,9 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from click.testing import CliRunner
+from commands import course
 
-from course import cli
 from course.core.syllabus import Status, find_lesson, lessons
 from course.publishing.site.markup import with_cards
 from course.student import progress, texts
@@ -101,25 +100,22 @@ def test_all_texts_are_pages_and_no_link_between_them_is_broken():
 
 
 def test_open_text_opens_the_page_at_the_exercise(root, opened):
-    ran = CliRunner().invoke(cli.main, ["open", "text", "rotate_half"])
-    assert ran.exit_code == 0, ran.output
+    said = course("open", "text", "rotate_half")
     (address,) = opened
-    assert address.endswith("rope/README.html#write-rotate-half") and address in ran.output
+    assert address.endswith("rope/README.html#write-rotate-half") and address in said
     page = root / ".course" / "texts" / "rope" / "README.html"
     assert page.read_text(encoding="utf-8").count("✓ passed") == 1
-    CliRunner().invoke(cli.main, ["open", "text"])  # what is next
+    course("open", "text")  # what is next
     assert opened[1].endswith(f"#write-{lessons()[0].exercises[0].name}")
-    CliRunner().invoke(cli.main, ["open", "text", "3"])
+    course("open", "text", "3")
     assert opened[2].endswith("learned/README.html")
 
 
 def test_a_text_that_cannot_be_opened_is_one_sentence(root, opened):
     (root / ".course").mkdir(exist_ok=True)
     (root / ".course" / "texts").write_text("a file", encoding="utf-8")
-    for name, says in (("rope", "cannot be written"), ("lab", 'no lesson or exercise "lab"')):
-        ran = CliRunner().invoke(cli.main, ["open", "text", name])
-        assert ran.exit_code and says in ran.output and ran.output.count("\n") == 1
-    assert not opened
+    said = course("open", "text", "rope", status=1)
+    assert "cannot be written" in said and said.count("\n") == 1 and not opened
 
 
 @pytest.mark.browser
