@@ -98,7 +98,7 @@ def run_module(
         raise Wrong(f"{shown} {_trouble_with_syntax(error, shown)}") from None
     except (MemoryError, RecursionError, ValueError) as error:
         raise Wrong(f"{shown} {_why_not_imported(error, path)}") from None
-    refuse_borrowed_answers(source, code, shown)
+    refuse_borrowed_answers(source, shown)
     student_files.add(str(path))
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
