@@ -11,7 +11,6 @@ import click
 
 from course.core.console import open_closed_streams
 from course.core.syllabus import UnknownName, chosen_lessons, lessons
-from course.core.terminal import advance
 
 SECONDS_BETWEEN_LINES = 10
 """Of progress, where there is no terminal."""
@@ -205,7 +204,7 @@ class _Progress:
                 how = {"length": total, "label": label, "show_pos": True, "file": sys.stderr}
                 self._bars[label] = click.progressbar(**how)
             bar = self._bars[label]
-            advance(bar, n_done - bar.pos)
+            bar.update(n_done - bar.pos)
             if n_done == total:
                 bar.render_finish()
         elif time.monotonic() - self._shown_at > SECONDS_BETWEEN_LINES:

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 from shutil import get_terminal_size
-from typing import Any
 
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -93,15 +92,6 @@ class Wrapped:
 def visible_length(text: str) -> int:
     """Return how many columns a text takes."""
     return len(_STYLE.sub("", text))
-
-
-def advance(bar: Any, n_steps: int) -> None:
-    """Advance a bar of click, which shows the remaining time after a twentieth of the work."""
-    is_known = bar.pos + n_steps >= (bar.length or 0) / 20
-    if is_known and not bar.show_eta:
-        bar.avg, bar.eta_known = [], False  # what the beginning took says little
-    bar.show_eta = is_known
-    bar.update(n_steps)
 
 
 # --- the screen -----------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import click
 
-from course.core.terminal import advance
 from course.testing.messages.wording import filled
 
 a_seed = click.option(
@@ -24,7 +23,7 @@ def training_bar(names: Sequence[str], steps: int) -> Iterator[Callable[..., Non
             if sample:
                 line = f"{name}, step {step}: {on_one_line(sample)}"
                 click.echo(f"\r{line[:79]:<79}" if is_watched else line, err=True)
-            advance(bar, step - done[name])
+            bar.update(step - done[name])
             done[name] = step
 
         yield tell

@@ -1,7 +1,6 @@
 """The loop on a terminal: one calm screen, single keys, and files that are looked at."""
 
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -22,7 +21,7 @@ from course import ROOT
 from course.core import terminal
 from course.core.files import write_atomically
 from course.core.syllabus import Status, find_exercises, find_lesson, lessons
-from course.core.terminal import CTRL_C, Screen, Wrapped, advance, folded, visible_length
+from course.core.terminal import CTRL_C, Screen, Wrapped, folded, visible_length
 from course.student.watch import loop, saves, words
 from course.student.watch.saves import Saves
 from course.student.watch.text import heading, step_of
@@ -105,19 +104,6 @@ def test_a_number_in_a_sentence_begins_no_item_of_a_list():
     assert "\n  2. The softmax" in step
     assert "Here C = 4, so sqrt(C) = 2. The dot product of dog" in " ".join(step.split())
     assert not re.search(r"^ *2\. The dot product|^ *0\. Divided", step, re.MULTILINE)
-
-
-def test_a_bar_tells_the_remaining_time_when_it_knows_it(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("time.time", lambda: now[0])
-    shown = []
-    with click.progressbar(length=100, file=io.StringIO()) as bar:
-        for seconds, n_steps in ((60, 0), (2, 1), (2, 1), (2, 8), (10, 10)):
-            now[0] += seconds
-            advance(bar, n_steps)
-            shown.append(bar.format_eta() if bar.show_eta else "")
-    assert shown[:3] == ["", "", ""]
-    assert shown[-1] == "00:06:55"  # 66 s for 10 steps, and 76 s for 20
 
 
 def test_of_several_that_pass_the_last_one_matters_by_its_name():
