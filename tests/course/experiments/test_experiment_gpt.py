@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
-from asking import experiment
+from commands import experiment
 from torch import nn
 
 from course import ROOT
@@ -328,9 +328,9 @@ def test_the_command_trains_both_and_then_finds_them_again(folder):
     ids=["a character that the text lacks", "Shakespeare was not fetched"],
 )
 def test_what_cannot_be_trained_is_one_sentence_before_anything_was(folder, options, words):
-    said = experiment("gpt", *options, code=1)
+    said = experiment("gpt", *options, status=1)
     assert said.count("\n") == 1 and all(word in said for word in words)
     assert not (folder / "kept").exists()
     (folder / "kept").write_text("a file", encoding="utf-8")
-    said = experiment("gpt", code=1)
+    said = experiment("gpt", status=1)
     assert "kept" in said and "step 1" not in said

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from asking import experiment
+from commands import experiment
 
 from course.experiments import processes, tasks, training
 from course.experiments.tasks import (
@@ -214,7 +214,7 @@ def test_all_tasks_and_schemes_are_compared_three_times():
 
 
 def test_a_seed_that_cannot_be_used_is_refused_in_a_sentence():
-    assert "Error: Invalid value" in experiment("tasks", "--seed", "-1", code=2)
+    assert "Error: Invalid value" in experiment("tasks", "--seed", "-1", status=2)
 
 
 @pytest.mark.slow

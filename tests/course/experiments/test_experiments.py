@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from asking import experiment
+from commands import experiment
 
 from course.core.schemes import LONGEST, SCHEMES, ModelSize
 from course.data.kingdom import kingdom_text
@@ -174,7 +174,7 @@ def test_the_command_compares(folder, monkeypatch):
 
 
 def test_a_scheme_that_needs_two_layers_is_refused_in_a_sentence():
-    said = experiment("positions", "rope", "rnope", code=2)
+    said = experiment("positions", "rope", "rnope", status=2)
     assert "Error: rnope " in said and "--long" in said
 
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from asking import experiment
+from commands import experiment
 from toy_model import SIZES, words, write_toy
 
 from course.core.terminal import Wrapped
@@ -82,7 +82,7 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
     assert "parameters in 2 blocks" in said and "tokens per second" in said
     assert "\n> the the" in said
     assert "RMSNorm" in said  # borrowed: nobody has written it
-    assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, code=1)
+    assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, status=1)
     said = experiment("llama", "--breaks")
     for broken in llama.BREAKS:
         assert said.count(broken.title) >= 2, broken.title
@@ -94,12 +94,12 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
     ids=["chat and ask", "breaks and mine"],
 )
 def test_options_that_do_not_go_together_are_refused(data, options):
-    assert "Traceback" not in experiment("llama", *options, code=2)
+    assert "Traceback" not in experiment("llama", *options, status=2)
 
 
 def test_without_the_model_one_sentence_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    said = experiment("llama", code=1)
+    said = experiment("llama", status=1)
     assert "course data smollm2" in said and said.count("\n") == 1
 
 
@@ -271,7 +271,7 @@ def test_the_code_runs_in_another_process(data):
 
 def test_code_that_never_ends_is_stopped(data, monkeypatch):
     monkeypatch.setattr(llama_mine, "SECONDS", 0.01 - SLACK)  # no code is so fast
-    assert "didn't finish" in experiment("llama", "--mine", code=1)
+    assert "didn't finish" in experiment("llama", "--mine", status=1)
 
 
 @pytest.mark.parametrize(
