@@ -84,9 +84,6 @@ SECONDS_BETWEEN_LINES = 10
 @click.option(
     "--self-test", is_flag=True, help="Try to break out of the sandbox, and report the result."
 )
-@click.option(
-    "--unsandboxed", is_flag=True, help="Grade without a sandbox. Only for code that you trust."
-)
 def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """Grade a class. SUBMISSIONS is a folder or zip with a folder, zip or files per student.
 
@@ -105,7 +102,7 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
     """
     from course.grading.judge.unit import GradingError
     from course.grading.lms.table import ExportError
-    from course.grading.sandbox.sandbox import SandboxError, SandboxMissing
+    from course.grading.sandbox.sandbox import SandboxError
     from course.grading.submissions import SubmissionsError
 
     expected = ExportError, GradingError, SandboxError, SubmissionsError, UnknownName
@@ -120,11 +117,6 @@ def grade(submissions: Path | None, self_test: bool, **options: Any) -> None:
         if submissions is None:
             raise click.UsageError("SUBMISSIONS is missing: name the folder or zip to grade")
         sys.exit(_grade(submissions, **options))
-    except SandboxMissing as error:
-        raise click.ClickException(
-            f"{error} Without a sandbox, the grader won't run students' code. --unsandboxed runs "
-            "it anyway; use it only for code that you trust as your own."
-        ) from None
     except expected as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -157,7 +149,6 @@ def _grade(
     canvas: Path | None,
     moodle: Path | None,
     resume: bool,
-    unsandboxed: bool,
     **options: Any,
 ) -> int:
     from course.grading.run import Request, grade_class
@@ -175,13 +166,8 @@ def _grade(
         lms="canvas" if canvas else "moodle",
         export=canvas or moodle,
         fresh=not resume,
-        confined=not unsandboxed,
         **options,
     )
-    if unsandboxed:
-        click.secho(
-            "No sandbox: the code that is graded can do anything that you can.", fg="red", err=True
-        )
     outcome = grade_class(request, _Progress())
     for line in summary(outcome, request):
         click.echo(line)

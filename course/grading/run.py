@@ -1,7 +1,7 @@
 """A run of the grader: from the submissions of a class to its grades, reports and export."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,17 +13,17 @@ from course.grading.grades import Grades, grades_of
 from course.grading.judge.grade import RESULTS, SEED, Store, grade_all, refuse_to_run_in
 from course.grading.judge.local import local_judges
 from course.grading.judge.schedule import judge_units
-from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
+from course.grading.judge.unit import GradedResult, GradingError, Unit
 from course.grading.lms.canvas import canvas_numbers, read_canvas
 from course.grading.lms.export import columns_named, filled_in, find_people
 from course.grading.lms.moodle import moodle_numbers, read_moodle
 from course.grading.lms.table import ExportError, Table
-from course.grading.published import find_published
 from course.grading.reports import write_questions, write_reports
 from course.grading.reports.changes import Change, changes, changes_csv
-from course.grading.sandbox.sandbox import SandboxMissing, missing
+from course.grading.sandbox.sandbox import require_sandbox
 from course.grading.submissions import Submission
 from course.grading.submissions.process import read_class
+from course.publishing.showing import answers
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class Request:
     scheduler: str | None = None
     seed: int | None = None
     fresh: bool = False
-    confined: bool = True
     compare: Path | None = None
     lms: str = ""
     export: Path | None = None
@@ -91,11 +90,11 @@ def grade_class(
     Raises:
         GradingError, SubmissionsError: nothing can be graded.
         ExportError: the export cannot be filled in; nothing was graded or written.
-        SandboxMissing: there is no sandbox here.
+        SandboxError: there is no sandbox here.
         OSError: a file cannot be read or written.
     """
-    if request.confined and not request.scheduler and (lacking := missing()):
-        raise SandboxMissing(" ".join(lacking))
+    if not request.scheduler:
+        require_sandbox()
     _check_folders(request)
     titles = columns_named(request.columns)
     named = [lesson.stem for lesson in request.named]
@@ -126,13 +125,13 @@ def grade_class(
         seed = request.seed
         if request.compare and seed is None:
             seed = Store(request.compare).kept_seed()  # other inputs would be a difference, too
-        settings = GradingSettings(store.seed(seed), confined=request.confined)
+        seed = store.seed(seed)
         units = _units(submissions, wanted)
         jobs = max(1, min(request.jobs, len(units)))
-        graded = grade_all(units, settings, jobs, request.fresh, request.scheduler)
+        graded = grade_all(units, seed, jobs, request.fresh, request.scheduler)
         order = {lesson.stem: lesson.number for lesson in lessons()}
         results = []
-        for result, _ in graded:
+        for result in graded:
             results.append(result)
             progress("Grading", len(results), len(units))
         results.sort(key=lambda result: (result.student, order[result.lesson]))
@@ -140,11 +139,11 @@ def grade_class(
         compared = {one.stem for one in request.named or counted_lessons()}
         found = changes(before, results, compared) if request.compare else None
         grades = grades_of(results, submissions, now=datetime.now(UTC))
-        published = _published(submissions, wanted)
+        published = [found for one in wanted for found in _published(submissions, one)]
         store.write_results(results)
         written = write_reports(grades, request.out, published, notes)
         if request.questions:
-            asked = _questions(units, results, settings, jobs)
+            asked = _questions(units, results, seed, jobs)
             written.append(write_questions(asked, request.out))
         if found is not None:
             write_atomically(request.out / "changes.csv", changes_csv(found))
@@ -203,7 +202,7 @@ def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
 
 
 def _questions(
-    units: Sequence[Unit], results: Iterable[GradedResult], settings: GradingSettings, jobs: int
+    units: Sequence[Unit], results: Iterable[GradedResult], seed: int, jobs: int
 ) -> list[GradedResult]:
     """Return for each module questions about what passes in it, in the order of the results."""
     passed = {
@@ -211,7 +210,7 @@ def _questions(
         for one in results
     }
     asking = (replace(one, ask=passed[one.student, one.lesson]) for one in units)
-    start = partial(local_judges, settings, jobs)
+    start = partial(local_judges, seed, jobs)
     asked = [result for _, result in judge_units((one for one in asking if one.ask), start)]
     order = {both: number for number, both in enumerate(passed)}
     return sorted(asked, key=lambda one: order[one.student, one.lesson])
@@ -230,12 +229,11 @@ def _units(submissions: Iterable[Submission], wanted: Iterable[Lesson]) -> list[
     ]
 
 
-def _published(submissions: Sequence[Submission], wanted: Iterable[Lesson]) -> list:
-    """Return the modules that have published answers."""
-    return [
-        found
-        for stem in (lesson.stem for lesson in wanted)
-        for found in find_published(
-            stem, {one.student: one.modules[stem] for one in submissions if stem in one.modules}
-        )
-    ]
+def _published(submissions: Iterable[Submission], lesson: Lesson) -> Iterator[tuple[str, str]]:
+    """Yield whose module has every answer of the reference, and a sentence: it proves nothing."""
+    parts = [part for exercise in lesson.exercises for part in answers(exercise)]
+    for one in submissions:
+        text = one.modules.get(lesson.stem, b"").decode("utf-8", "replace").replace("\r\n", "\n")
+        if all(part in text for part in parts):
+            same = "contains every answer of the reference, word for word"
+            yield one.student, f"`{lesson.stem}.py` {same}"

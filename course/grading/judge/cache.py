@@ -29,18 +29,14 @@ MAX_RESULT_BYTES = 16 << 20
 class Cache:
     """The results that this user's grader may use again.
 
-    Args:
-        confined: whether workers are confined; what others found is kept apart.
-
     Raises:
         GradingError: somebody else can use the folder.
         OSError: it cannot be made.
     """
 
-    def __init__(self, confined: bool = True) -> None:
+    def __init__(self) -> None:
         given = Path(os.environ.get("XDG_CACHE_HOME", ""))
         self._folder = (given if given.is_absolute() else Path.home() / ".cache") / "what-and-where"
-        self._prefix = "" if confined else "unsandboxed-"
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = self._folder.lstat()
         is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
@@ -71,7 +67,7 @@ class Cache:
             write_atomically(self._file(result.key), to_text(replace(result, student="")))
 
     def _file(self, key: str) -> Path:
-        return self._folder / f"{self._prefix}{key}.json"
+        return self._folder / f"{key}.json"
 
 
 def read_text(path: Path, at_most: int) -> str:

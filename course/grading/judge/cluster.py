@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from course.grading.judge.judge import Judge
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit, key_of
+from course.grading.judge.unit import GradedResult, GradingError, Unit, key_of
 from course.grading.sandbox.sandbox import SandboxError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SECONDS_WITHOUT_WORKER = 60
 
 
 @contextmanager
-def cluster_judges(settings: GradingSettings, address: str) -> Iterator[Judges]:
+def cluster_judges(seed: int, address: str) -> Iterator[Judges]:
     """Have the workers of a cluster judge, as one executor.
 
     Args:
@@ -55,9 +55,7 @@ def cluster_judges(settings: GradingSettings, address: str) -> Iterator[Judges]:
 
         try:
             yield Judges(
-                lambda _, unit: executor.submit(
-                    _grade, unit, key_of(unit, settings.seed), settings
-                ),
+                lambda _, unit: executor.submit(_grade, unit, key_of(unit, seed), seed),
                 count=1,
                 capacity=lambda: 2 * max(1, len(client.nthreads())),
                 losses=(KilledWorker, SandboxError),
@@ -103,7 +101,7 @@ _turn = threading.Lock()
 """A judge does one thing at a time, however many threads its worker has."""
 
 
-def _grade(unit: Unit, key: str, settings: GradingSettings) -> GradedResult:
+def _grade(unit: Unit, key: str, seed: int) -> GradedResult:
     """Judge a unit.
 
     Args:
@@ -116,10 +114,10 @@ def _grade(unit: Unit, key: str, settings: GradingSettings) -> GradedResult:
     with _turn:
         trouble = ""
         try:
-            judge = _judge(settings)
+            judge = _judge(seed)
         except Exception as error:
             trouble = f"cannot grade: {error}"
-        if not trouble and key_of(unit, settings.seed) != key:
+        if not trouble and key_of(unit, seed) != key:
             trouble = (
                 "has a different version of the course, Python, PyTorch or NumPy: install the same "
                 "ones everywhere, and restart the workers"
@@ -137,5 +135,5 @@ def _grade(unit: Unit, key: str, settings: GradingSettings) -> GradedResult:
 
 
 @functools.lru_cache(maxsize=1)
-def _judge(settings: GradingSettings) -> Judge:
-    return Judge(settings.seed, confined=settings.confined)
+def _judge(seed: int) -> Judge:
+    return Judge(seed)

@@ -4,12 +4,12 @@ A result is kept as soon as it is there, by all that it depends on. So whoever i
 again, and only what is missing or out of date is done.
 """
 
-import hashlib
 import os
 import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,13 @@ from course.core.syllabus import Status, find_lesson
 from course.grading.judge.cache import Cache, read_text
 from course.grading.judge.local import local_judges
 from course.grading.judge.schedule import judge_units
-from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit, key_of
+from course.grading.judge.unit import (
+    GradedResult,
+    GradingError,
+    Unit,
+    key_of,
+    result_without_text,
+)
 from course.grading.names import shown
 from course.testing.result import from_text, to_text
 
@@ -30,9 +36,6 @@ SEED, RESULTS = "seed.txt", "results.jsonl"
 """The files in the folder of a run that a later run may read."""
 MAX_BYTES = 1 << 30
 """Of all results of a class: a hundred kilobytes for each lesson of a thousand students."""
-
-_LONG = 2**64
-"""A seed of that many possible ones cannot be found by trying."""
 
 
 def refuse_to_run_in(submissions: Path) -> None:
@@ -79,11 +82,11 @@ class Store:
             lock.release()
 
     def seed(self, chosen: int | None) -> int:
-        """Return the chosen seed, which is stretched, else that of the last time, else a new one.
+        """Return the chosen seed, else that of the last time, else a new one.
 
         Nobody can know a new one beforehand, and prepare answers for its inputs.
         """
-        seed = self.kept_seed() if chosen is None else _stretched(chosen)
+        seed = self.kept_seed() if chosen is None else chosen
         if seed is None:
             seed = secrets.randbits(128)  # so many cannot be tried, whatever is seen of the inputs
         with private_files():
@@ -106,16 +109,6 @@ class Store:
     def write_results(self, results: Iterable[GradedResult]) -> None:
         """Write the results of this run, a line each."""
         write_atomically(self._out / RESULTS, "".join(map(to_text, results)))
-
-
-def _stretched(seed: int) -> int:
-    """Return a seed of 128 bits for a short one: each guess at it takes a fifth of a second."""
-    if seed >= _LONG:
-        return seed
-    data = hashlib.scrypt(
-        str(seed).encode(), salt=b"what-and-where", n=2**16, r=8, p=1, maxmem=2**27, dklen=16
-    )
-    return int.from_bytes(data)
 
 
 NOBODY = ""
@@ -163,14 +156,17 @@ def verify_check(unit: Unit, result: GradedResult) -> None:
 
 def grade_all(
     units: Iterable[Unit],
-    settings: GradingSettings,
+    seed: int,
     jobs: int,
     fresh: bool = False,
     scheduler: str | None = None,
-) -> Iterator[tuple[GradedResult, bool]]:
-    """Yield the result of each unit as it comes, and whether it was there already.
+) -> Iterator[GradedResult]:
+    """Yield the result of each unit as it comes.
+
+    Many students submit the module as it was given out: the same text is graded once.
 
     Args:
+        seed: another one gives the tests other inputs.
         jobs: how many judges work side by side.
         fresh: grade again what is there already.
         scheduler: the address of a dask cluster that judges, instead of this machine.
@@ -178,37 +174,48 @@ def grade_all(
     Raises:
         GradingError: the graded tests refuse the reference, or accept a stub, among others.
     """
-    cache = Cache(settings.confined)
+    cache = Cache()
     checked: set[str] = set()
     found: list[GradedResult] = []
+    same: dict[str, list[Unit]] = {}  # by key: units with the text of one that is being judged
 
     def is_missing(unit: Unit) -> bool:
-        known = None if fresh else cache.read(unit, key_of(unit, settings.seed))
+        if unit.source is None:
+            found.append(result_without_text(unit))
+            return False
+        key = key_of(unit, seed)
+        known = None if fresh else cache.read(unit, key)
         if known and unit.student == NOBODY:
             verify_check(unit, known)
         elif known:
             found.append(known)
-        return known is None
+        elif key in same:
+            same[key].append(unit)
+        else:
+            same[key] = []
+            return True
+        return False
 
     def missing() -> Iterator[Unit]:
         for unit in units:
-            if unit.lesson not in checked:
+            if unit.source is not None and unit.lesson not in checked:
                 checked.add(unit.lesson)
                 yield from filter(is_missing, check_units(unit.lesson))
             if is_missing(unit):
                 yield unit
 
-    start = partial(local_judges, settings, jobs)
+    start = partial(local_judges, seed, jobs)
     if scheduler is not None:
         from course.grading.judge.cluster import cluster_judges  # with PyTorch
 
-        start = partial(cluster_judges, settings, scheduler)
+        start = partial(cluster_judges, seed, scheduler)
     for unit, result in judge_units(missing(), start):
         if unit.student == NOBODY:
             verify_check(unit, result)
         cache.write(result)
-        if unit.student != NOBODY:
-            yield from ((known, True) for known in found)
-            found.clear()
-            yield result, False
-    yield from ((known, True) for known in found)
+        for one in [unit, *same.pop(key_of(unit, seed))]:
+            if one.student != NOBODY:
+                yield from found
+                found.clear()
+                yield replace(result, student=one.student)
+    yield from found

@@ -18,14 +18,7 @@ import torch._dynamo  # noqa: F401, now: an import that a deadline cuts short wo
 
 from course.core.memory import ran_out_of_memory
 from course.core.syllabus import Status, lessons
-from course.grading.judge.unit import (
-    NOT_HANDED_IN,
-    GradedResult,
-    Unit,
-    key_of,
-    module_key,
-    not_graded,
-)
+from course.grading.judge.unit import GradedResult, Unit, key_of, not_graded
 from course.grading.names import printable
 from course.grading.sandbox.fork_server import ForkServer
 from course.grading.sandbox.remote import (
@@ -43,7 +36,7 @@ from course.testing.case import Case, by_exercise, collect
 from course.testing.clock import TimeIsUp
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.loading import OF_NEWER_PYTHON
-from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
+from course.testing.outcomes import Stopped, StudentError, ToDo, Wrong
 from course.testing.result import ExerciseResult
 from course.testing.run import Diagnosis, Module, run
 
@@ -55,9 +48,6 @@ MAX_MESSAGE = 10_000
 MAX_OTHER_MESSAGE = 1_000
 """And of each other test of the exercise: there are up to a hundred."""
 
-MAX_RESULTS = 1_000
-"""How many texts a judge remembers the results of."""
-
 
 class Judge(contextlib.AbstractContextManager):
     """A judge of one unit after another. Use it in a `with` block, or `close` it.
@@ -65,7 +55,6 @@ class Judge(contextlib.AbstractContextManager):
     Args:
         seed: another one gives the tests other inputs.
         limits: what one worker may use.
-        confined: whether workers are confined.
         fork_server: the connection to one that others use, too, instead of one of its own.
     """
 
@@ -73,17 +62,15 @@ class Judge(contextlib.AbstractContextManager):
         self,
         seed: int = 0,
         limits: ProcessLimits | None = None,
-        confined: bool = True,
         fork_server: socket.socket | None = None,
     ) -> None:
         torch.set_num_threads(1)
         self.seed = seed
-        self.fork_server = ForkServer(limits, confined, fork_server)
+        self.fork_server = ForkServer(limits, fork_server)
         self.cases = cases()
         self._known_mistakes = functools.cache(  # tried on the tests once for all submissions
             lambda lesson, exercise: KnownMistakes(self.cases[lesson][exercise], seed)
         )
-        self._graded: dict[tuple[str, str], GradedResult] = {}
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -93,13 +80,11 @@ class Judge(contextlib.AbstractContextManager):
         self.fork_server.close()
 
     def grade(self, unit: Unit) -> GradedResult:
-        """Return the result of a unit, whatever its code does.
+        """Return the result of a unit that has a text, whatever its code does.
 
         Raises:
             SandboxError: nothing more can be graded here.
         """
-        if unit.unread:
-            return not_graded(unit, unit.unread)
         if unit.ask:
             return self._questions(unit)
         try:
@@ -150,22 +135,11 @@ class Judge(contextlib.AbstractContextManager):
         if f"exercises/{unit.lesson}.py {OF_NEWER_PYTHON} " in result.trouble:
             return not_graded(unit, result.trouble)  # another machine can read it
         seconds = round(time.monotonic() - start, 3)
-        return replace(result, student=unit.student, key=key_of(unit, self.seed), seconds=seconds)
+        return replace(result, key=key_of(unit, self.seed), module=unit.module, seconds=seconds)
 
     def _result(self, unit: Unit) -> GradedResult:
-        """Return the result of a text, which may have been another student's.
-
-        Many students submit the module as it was given out: the same text is graded once.
-        """
-        text = unit.lesson, module_key(unit)
-        if text in self._graded:
-            return self._graded[text]
         name, cases = f"exercises/{unit.lesson}.py", self.cases[unit.lesson]
-        if unit.source is None:
-            trouble = f"{unit.lesson}.py {NOT_HANDED_IN}"
-            return replace(not_graded(unit, trouble), module=module_key(unit))
         remote = RemoteModule(self.fork_server, unit.source, name)
-        examination = RemoteExamination(remote, unit.source, self.seed)
 
         def allow_time(case: Case) -> None:
             if case is cases[case.exercise][0]:
@@ -175,24 +149,20 @@ class Judge(contextlib.AbstractContextManager):
         try:
             remote.load()
             every = [case for own in cases.values() for case in own]
+            examination = RemoteExamination(RemoteExecutor(remote), unit.source, self.seed)
             module = Module(Path(name), examination)
             found = run(module, every, self._diagnose, about_to_run=allow_time)
         except Wrong as wrong:
             trouble = printable(str(wrong))
         finally:
             remote.end()
-        result = replace(not_graded(unit, trouble), module=module_key(unit))
+        result = not_graded(unit, trouble)
         if trouble:
             return result
-        result = replace(result, left_out=printable(remote.left_out[:MAX_MESSAGE]))
         ran = {one.name: one for one in found.exercises}  # what has no test earns nothing
         exercises = (_shortened(ran.get(one.name, one)) for one in result.exercises)
-        result = replace(result, exercises=tuple(exercises))
-        if examination.is_final:
-            if len(self._graded) >= MAX_RESULTS:
-                self._graded.clear()
-            self._graded[text] = result
-        return result
+        left_out = printable(remote.left_out[:MAX_MESSAGE])
+        return replace(result, exercises=tuple(exercises), left_out=left_out)
 
     def _diagnose(self, findings: Sequence[Finding]) -> Diagnosis | None:
         case = findings[0].case
@@ -202,20 +172,11 @@ class Judge(contextlib.AbstractContextManager):
 
 
 class RemoteExamination(Examination):
-    """An examination of a module in a worker.
-
-    Attributes:
-        is_final: whether nothing was stopped, which may get further another time.
-    """
-
-    def __init__(self, module: RemoteModule, source: bytes, seed: int) -> None:
-        super().__init__(RemoteExecutor(module), source, seed)
-        self.is_final = True
+    """An examination of a module in a worker."""
 
     def run(self, case: Case) -> Finding:
         """Run a test; what the worker reports as wrong is marked as its words."""
         finding = super().run(case)
-        self.is_final &= not isinstance(finding.failure, Stopped | TimedOut | NotRun)
         if isinstance(finding.failure, Reported):
             said = f"{case.exercise} was refused; {quoted(finding.text)}"
             return replace(finding, text=said)

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import sys
 import tempfile
 import threading
 import warnings
@@ -21,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 from course.grading.judge.schedule import Judges
-from course.grading.judge.unit import GradedResult, GradingError, GradingSettings, Unit
+from course.grading.judge.unit import GradedResult, GradingError, Unit
 from course.grading.sandbox.namespaces import end_with_parent
 from course.grading.sandbox.sandbox import ProcessLimits, SandboxError, confine_judge, mapped_bytes
 from course.grading.sandbox.start import ENDED, start_fork_server, stop_fork_server
@@ -34,19 +33,18 @@ MAX_BYTES = 3 * 10**9
 
 
 @contextmanager
-def local_judges(settings: GradingSettings, jobs: int) -> Iterator[Judges]:
+def local_judges(seed: int, jobs: int) -> Iterator[Judges]:
     """Start so many judges, each when it gets its first unit."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["course.grading.judge.preloaded"])
     _start_server()
     asked_to_end, until_closed = context.Pipe(duplex=False)
     with asked_to_end, until_closed, ExitStack() as processes:
-        limits = ProcessLimits.for_jobs(jobs)
-        process, fork_server = start_fork_server(limits, settings.confined)
+        process, fork_server = start_fork_server(ProcessLimits.for_jobs(jobs))
         processes.callback(stop_fork_server, process, fork_server)
 
         def new_judge() -> ProcessPoolExecutor:
-            judge = ProcessPoolExecutor(1, context, _begin, (settings, fork_server, asked_to_end))
+            judge = ProcessPoolExecutor(1, context, _begin, (seed, fork_server, asked_to_end))
             return processes.enter_context(judge)
 
         def submit(number: int, unit: Unit) -> Future:
@@ -114,18 +112,17 @@ leave_process = os._exit
 """Bound now: while the reference is loaded, `os._exit` refuses to end the process."""
 
 
-def _begin(settings: GradingSettings, fork_server: socket.socket, asked_to_end: Connection) -> None:
+def _begin(seed: int, fork_server: socket.socket, asked_to_end: Connection) -> None:
     global _judge, _trouble
     warnings.simplefilter("ignore")  # of PyTorch, about the answers of strangers
-    _trouble = _bound_memory()
+    _trouble = bound_memory()
     threading.Thread(target=_end_when_asked, args=[asked_to_end], daemon=True).start()
     from course.grading.judge.judge import Judge  # with PyTorch, which nobody else needs here
 
     try:
-        _judge = Judge(settings.seed, confined=settings.confined, fork_server=fork_server)
-        if settings.confined:
-            end_with_parent(os.getppid())
-            confine_judge()
+        _judge = Judge(seed, fork_server=fork_server)
+        end_with_parent(os.getppid())
+        confine_judge()
     except PermissionError as error:
         _trouble = f"A judge could not be confined: {error}."
     except (OSError, SandboxError):  # the fork server has ended: another judge takes this place
@@ -136,13 +133,11 @@ def _begin(settings: GradingSettings, fork_server: socket.socket, asked_to_end: 
         _trouble = f"The graded tests cannot be read: {', '.join(found[-1:] + place[-1:])}."
 
 
-def _bound_memory() -> str:
+def bound_memory() -> str:
     """Bound the memory of a judge; return why it has too little for that, or nothing.
 
     Two answers of a few bytes may stand for millions of numbers, and a test multiplies them.
     """
-    if sys.platform != "linux":
-        return ""
     import resource
 
     most, (_, hard) = mapped_bytes() + MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)

@@ -90,9 +90,9 @@ def _judge_units(
 class UnitQueue:
     """A queue. A judge gets units of a lesson that it knows, rather than of one that another knows.
 
-    A judge tries the known mistakes of a lesson once, and grades the same text once, so each unit
-    of a lesson makes the next one cheaper, for that judge alone. Of the lessons that it knows it
-    gets the unit that has waited longest.
+    A judge tries the known mistakes of a lesson once, so each unit of a lesson makes the next one
+    cheaper, for that judge alone. Of the lessons that it knows it gets the unit that has waited
+    longest.
     """
 
     def __init__(self, units: Iterator[Unit], at_most: int) -> None:

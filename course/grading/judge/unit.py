@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,19 +16,6 @@ from course.testing.source import imported_from_earlier
 
 class GradingError(Exception):
     """The reason why grading cannot go on, in one sentence."""
-
-
-@dataclass(frozen=True)
-class GradingSettings:
-    """Settings of a run of the grader.
-
-    Attributes:
-        seed: another one gives the tests other inputs.
-        confined: whether workers are confined; only ever False for code that one trusts.
-    """
-
-    seed: int = 0
-    confined: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,13 @@ class Unit:
     unread: str = ""
     ask: tuple[str, ...] = ()
 
+    @property
+    def module(self) -> str:
+        """Return a hash of the text."""
+        return _hash_of(self.source)
 
+
+NO_TEXT = "no text"
 NOT_HANDED_IN = "was not handed in."
 """The trouble of a lesson without a module, after the name of its file."""
 
@@ -59,8 +52,8 @@ class GradedResult(LessonResult):
     Attributes:
         seconds: how long it took.
         student: whose it is.
-        key: a hash of all that the result depends on; empty if it was not graded.
-        module: a hash of what was handed in.
+        key: a hash of all that the result depends on, or NO_TEXT; empty if it was not graded.
+        module: see `Unit`; empty if nothing was judged.
         questions: about the module, if that was asked for.
     """
 
@@ -92,18 +85,16 @@ def not_graded(unit: Unit, trouble: str) -> GradedResult:
     return GradedResult(unit.lesson, earned, trouble, student=unit.student)
 
 
+def result_without_text(unit: Unit) -> GradedResult:
+    """Return the result of a unit without a text: there is nothing to judge."""
+    if unit.unread:  # it was there, so that it earned nothing is not its result
+        return not_graded(unit, unit.unread)
+    return replace(not_graded(unit, f"{unit.lesson}.py {NOT_HANDED_IN}"), key=NO_TEXT)
+
+
 def key_of(unit: Unit, seed: int) -> str:
     """Return what a result depends on, as a hash: if it is the same, nothing need be done again."""
-    return _hash_of(judging_key(unit.lesson, seed), module_key(unit))
-
-
-def module_key(unit: Unit) -> str:
-    """Return a hash of what was handed in for a lesson."""
-    if unit.unread:  # it was there, so what "none" earned is not its result
-        return _hash_of("unread")
-    if unit.source is None:
-        return _hash_of("none")
-    return _hash_of("some", unit.source)
+    return _hash_of(judging_key(unit.lesson, seed), unit.source)
 
 
 @functools.cache

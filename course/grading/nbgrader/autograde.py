@@ -44,7 +44,7 @@ class Autograde(converters.Autograde):
             NbGraderException: something could not be graded; the log says what, and why.
         """
         from course.grading.judge.grade import GradingError, refuse_to_run_in
-        from course.grading.sandbox.sandbox import SandboxError, SandboxMissing, missing
+        from course.grading.sandbox.sandbox import SandboxError, require_sandbox
 
         assignment = self.coursedir.assignment_id
         lesson = lesson_of(assignment)
@@ -56,8 +56,7 @@ class Autograde(converters.Autograde):
             super().start()
             return
         try:
-            if lacking := missing():
-                raise SandboxMissing(" ".join(lacking))
+            require_sandbox()
             refuse_to_run_in(Path(self.coursedir.root, self.coursedir.submitted_directory))
             self._grade(lesson)
         except (GradingError, SandboxError, OSError, ValueError) as error:
@@ -65,7 +64,7 @@ class Autograde(converters.Autograde):
             raise NbGraderException(str(error)) from None
 
     def _grade(self, lesson: Lesson) -> None:
-        from course.grading.judge.grade import GradingSettings, Store, grade_all
+        from course.grading.judge.grade import Store, grade_all
 
         released = self._released(lesson)
         given_out = nbformat.read(lesson.notebook, as_version=4).cells  # in a clone
@@ -81,8 +80,7 @@ class Autograde(converters.Autograde):
         store = Store(Path(self.coursedir.root) / "graded")
         jobs = min(os.cpu_count() or 1, len(folders))
         with store.locked():
-            settings = GradingSettings(store.seed(None))
-            for result, _ in grade_all(units(), settings, jobs, self.force):
+            for result in grade_all(units(), store.seed(None), jobs, self.force):
                 student = result.student
                 why = "".join(f": {line}" for line in result.trouble.splitlines()[:1])
                 try:

@@ -10,7 +10,6 @@ import ctypes
 import gc
 import os
 import socket
-import sys
 import tempfile
 from pathlib import Path
 
@@ -42,7 +41,7 @@ class ForkServer(contextlib.AbstractContextManager):
     """A fork server, seen from the judge. Use it in a `with` block, or `close` it.
 
     Args:
-        limits, confined: as of `start_fork_server`, if there is none to share.
+        limits: as of `start_fork_server`, if there is none to share.
         shared: the connection to one that was started for several judges.
 
     Attributes:
@@ -53,14 +52,11 @@ class ForkServer(contextlib.AbstractContextManager):
     """
 
     def __init__(
-        self,
-        limits: ProcessLimits | None = None,
-        confined: bool = True,
-        shared: socket.socket | None = None,
+        self, limits: ProcessLimits | None = None, shared: socket.socket | None = None
     ) -> None:
         self.process = None
         if shared is None:
-            self.process, shared = start_fork_server(limits, confined)
+            self.process, shared = start_fork_server(limits)
         self.shared = shared
         self._connection, theirs = socket.socketpair()
         with theirs:
@@ -107,23 +103,22 @@ class ForkServer(contextlib.AbstractContextManager):
             stop_fork_server(self.process, self.shared)
 
 
-def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) -> None:
+def main(descriptor: int, cpu_seconds: int, memory_bytes: int) -> None:
     """Be the fork server."""
     _warm_up()
     limits = ProcessLimits(cpu_seconds, memory_bytes)
     connection = socket.socket(fileno=descriptor)
     with contextlib.suppress(OSError):  # nobody waits for it any longer
-        connection.sendall(_trouble(limits, bool(confined)).encode() + b"\n")
+        connection.sendall(_trouble(limits).encode() + b"\n")
     connection = _connection_to_one_judge(connection)
-    if confined:
-        enter_namespaces()
+    enter_namespaces()
     workers = {}
     with contextlib.suppress(ConnectionClosed, ConnectionError):  # the judge has gone
         while True:
             request = loads(*receive(connection))
             if request == "spawn":
                 try:
-                    worker = spawn(serve, limits, bool(confined))
+                    worker = spawn(serve, limits)
                 except OSError:  # the machine has no process or memory left: this judge is told so
                     break
                 workers[worker.pid] = worker
@@ -140,10 +135,10 @@ def main(descriptor: int, cpu_seconds: int, memory_bytes: int, confined: int) ->
     os._exit(0)
 
 
-def _trouble(limits: ProcessLimits, confined: bool) -> str:
+def _trouble(limits: ProcessLimits) -> str:
     """Confine one worker, which answers; or else return why that failed, in sentences."""
     try:
-        with spawn(lambda connection: connection.sendall(b"here"), limits, confined) as worker:
+        with spawn(lambda connection: connection.sendall(b"here"), limits) as worker:
             worker.connection.settimeout(_SECONDS_TO_ANSWER)
             if worker.connection.recv(4) == b"here":
                 return ""
@@ -170,7 +165,7 @@ def _connection_to_one_judge(connection: socket.socket) -> socket.socket:
                     os.wait()
             os._exit(0)
         if os.fork() == 0:
-            if sys.platform == "linux" and not end_with_parent(shared):
+            if not end_with_parent(shared):
                 os._exit(0)
             connection.close()
             return judge

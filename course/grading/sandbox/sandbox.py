@@ -60,17 +60,12 @@ _READABLE = ("/dev/urandom", "/etc/ld.so.cache", "/lib", "/lib64", "/usr/lib", "
 
 _SET_DUMPABLE = 4  # prctl(2)
 _ENDED, _FAILED, _OUT_OF_MEMORY, _NOT_CONFINED = 0, 1, 77, 78  # exit statuses of a worker
-_LIMIT_REFUSED = 79
 _CONFINED = b"."
 """What a worker says once it is confined, through a pipe that is closed before other code runs."""
 
 
 class SandboxError(RuntimeError):
     """A reason why nothing can be run in a sandbox; the message is made of sentences."""
-
-
-class SandboxMissing(SandboxError):
-    """What this machine lacks for a sandbox."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +154,11 @@ class Worker(AbstractContextManager):
             return f"needed more than {self._limits.memory_bytes / 1e9:g} GB of memory"
         if self._code >= 0 and self._was_confined:
             return f"left its process (exit status {self._code})"
-        if self._code == _LIMIT_REFUSED:
-            return "was not run: this machine's own limits are too low (`ulimit -H -a`)"
         if self._code >= 0:
-            return "was not run: its process could not be confined"
+            return (
+                "was not run: its process could not be confined; if this machine's own limits are "
+                "too low, `ulimit -H -a` shows that"
+            )
         if number == signal.SIGXCPU or (number == signal.SIGKILL and self._is_spent):
             return f"used more than {self._limits.cpu_seconds} s of processor time"
         if number != signal.SIGKILL:
@@ -195,22 +191,27 @@ def missing() -> list[str]:
     return [*landlock.missing(), *seccomp.missing()]
 
 
-def spawn(
-    run: Callable[[socket.socket], None], limits: ProcessLimits | None = None, confined: bool = True
-) -> Worker:
+def require_sandbox() -> None:
+    """Make sure that there can be a sandbox: without one, nobody's code is run.
+
+    Raises:
+        SandboxError: this machine lacks something for it.
+    """
+    if lacking := missing():
+        raise SandboxError(f"{' '.join(lacking)} Without a sandbox, no student's code is run.")
+
+
+def spawn(run: Callable[[socket.socket], None], limits: ProcessLimits | None = None) -> Worker:
     """Fork a worker that is confined first and then calls `run` with its end of a connection.
 
     When `run` returns or raises, the worker ends. What it prints goes nowhere. If memory runs out
     where nobody handles it, `why_it_ended` says so.
 
-    Args:
-        confined: False for code that one trusts as one's own, where there is no sandbox.
-
     Raises:
-        SandboxMissing: it is to be confined, and this machine lacks something for that.
+        SandboxError: this machine lacks something for a sandbox.
     """
     limits = limits or ProcessLimits()
-    rules = rules_for_workers() if confined else None
+    rules = rules_for_workers()
     parent = 0 if _in_namespaces else os.getpid()  # as the worker sees it
     ours, theirs = socket.socketpair()
     confined_here, confined_there = os.pipe()
@@ -252,10 +253,9 @@ def rules_for_workers() -> _Rules:
     """Prepare the rules for all workers of this fork server, once.
 
     Raises:
-        SandboxMissing: this machine lacks something for a sandbox.
+        SandboxError: this machine lacks something for a sandbox.
     """
-    if lacking := missing():
-        raise SandboxMissing(" ".join(lacking))
+    require_sandbox()
     files = landlock.prepare([*_READABLE, *_installation()])
     return _Rules(files, seccomp.prepare(), mapped_bytes())
 
@@ -275,15 +275,14 @@ def _live(
     run: Callable[[socket.socket], None],
     connection: socket.socket,
     limits: ProcessLimits,
-    rules: _Rules | None,
+    rules: _Rules,
     parent: int,
     confined: int,
 ) -> None:
     """Live the whole life of a worker, and never return."""
     code = _NOT_CONFINED
     try:
-        if rules is not None:
-            _confine((connection.fileno(), confined), limits, rules, parent)
+        _confine((connection.fileno(), confined), limits, rules, parent)
         os.write(confined, _CONFINED)
         os.close(confined)
         code = _FAILED
@@ -321,10 +320,7 @@ def _confine(kept: tuple[int, ...], limits: ProcessLimits, rules: _Rules, parent
         ("RLIMIT_CORE", 0, 0),
         ("RLIMIT_NPROC", 0, 0),  # does not bind root; seccomp does
     ):
-        try:
-            resource.setrlimit(getattr(resource, name), (soft, hard))
-        except (ValueError, OSError):
-            os._exit(_LIMIT_REFUSED)
+        resource.setrlimit(getattr(resource, name), (soft, hard))
 
     landlock.enter(rules.files)
     _drop_capabilities()

@@ -11,8 +11,7 @@ from course.grading.sandbox.sandbox import (
     ENVIRONMENT,
     ProcessLimits,
     SandboxError,
-    SandboxMissing,
-    missing,
+    require_sandbox,
 )
 
 ENDED = (
@@ -35,16 +34,13 @@ main(*map(int, sys.argv[3:]))
 """
 
 
-def start_fork_server(
-    limits: ProcessLimits | None, confined: bool
-) -> tuple[subprocess.Popen, socket.socket]:
+def start_fork_server(limits: ProcessLimits | None) -> tuple[subprocess.Popen, socket.socket]:
     """Start a fork server; it takes seconds, because PyTorch is loaded.
 
     It inherits neither environment nor import path, and ends with this process.
 
     Args:
         limits: what one worker may use.
-        confined: whether workers are confined; only ever False for code that one trusts.
 
     Returns:
         Its process, and the connection to it: on that, each judge sends one byte, and with it an
@@ -53,17 +49,16 @@ def start_fork_server(
     Raises:
         SandboxError: this machine cannot confine workers.
     """
-    if confined and (lacking := missing()):
-        raise SandboxMissing(" ".join(lacking))
+    require_sandbox()
     limits = limits or ProcessLimits()
     # it would end with the thread that started it, and that may be another's to end
     is_main = threading.current_thread() is threading.main_thread()
-    parent = os.getpid() if is_main and sys.platform == "linux" else 0
+    parent = os.getpid() if is_main else 0
     ours, theirs = socket.socketpair()
     with theirs:
         arguments = [root(), parent, theirs.fileno(), limits.cpu_seconds, limits.memory_bytes]
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM, *map(str, arguments), str(int(confined))],
+            [sys.executable, "-P", "-c", _PROGRAM, *map(str, arguments)],
             cwd="/",
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,

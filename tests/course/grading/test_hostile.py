@@ -1,7 +1,6 @@
 """Hostile modules earn nothing, harm nobody and leave nothing; what arrives is plain or refused."""
 
 import contextlib
-import itertools
 import json
 import math
 import os
@@ -77,30 +76,17 @@ def judge():
         with Judge(limits=LIMITS) as judge:
             judge.fork_server.kill(judge.fork_server.spawn())  # so all of it is there
             IDLE.extend(processes_of_fork_server())
+            alone = graded_neighbour(judge)
+            assert 0 < alone.points < alone.worth
             yield judge
+            assert graded_neighbour(judge) == alone  # whatever was graded before
 
 
 def graded_neighbour(judge):
-    """What the honest student gets, without advice: the judge looks for that in its own process."""
+    """What the honest student gets, before all attacks and after them, without advice."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "diagnose", lambda *_: None)
-        return replace(judge.grade(unseen(NEIGHBOUR)), seconds=0.0, key="", module="")
-
-
-@pytest.fixture(scope="module")
-def neighbours_result(judge):
-    """What the honest student gets when nobody else is there."""
-    result = graded_neighbour(judge)
-    assert 0 < result.points < result.worth
-    return result
-
-
-def unseen(unit):
-    """The same module in a text that the judge has not met: it is run, not remembered."""
-    return replace(unit, source=b"%s\n# %d\n" % (unit.source, next(NUMBERS)))
-
-
-NUMBERS = itertools.count()
+        return replace(judge.grade(NEIGHBOUR), seconds=0.0)
 
 
 @needs_sandbox
@@ -111,7 +97,7 @@ NUMBERS = itertools.count()
         for one in ATTACKS
     ],
 )
-def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, attack):
+def test_an_attack_earns_nothing_and_leaves_nothing(judge, attack):
     start = time.monotonic()
     result = judge.grade(Unit("eve", "lookup", attack.source))
     assert time.monotonic() - start < 500  # on a busy machine, too; those that sleep want 600
@@ -123,7 +109,6 @@ def test_an_attack_earns_nothing_and_harms_nobody(judge, neighbours_result, atta
     assert len(said) <= judging.MAX_MESSAGE
     assert said.replace("\n", " ").isprintable()
     assert left_behind() == []
-    assert graded_neighbour(judge) == neighbours_result
 
 
 def what_is_said(result) -> str:
@@ -176,13 +161,12 @@ def test_all_answers_together_are_bounded(judge, monkeypatch):
 
 @needs_sandbox
 def test_a_flaw_of_the_grader_costs_one_result_that_is_not_kept(judge, monkeypatch):
-    unit = unseen(NEIGHBOUR)
     with monkeypatch.context() as patch:
         patch.setattr(remote.RemoteModule, "load", lambda _: 1 / 0)
-        result = judge.grade(unit)
+        result = judge.grade(NEIGHBOUR)
     assert (result.key, result.points) == ("", 0)
     assert result.trouble.endswith(": ZeroDivisionError: division by zero")
-    assert judge.grade(unit).points > 0
+    assert judge.grade(NEIGHBOUR).points > 0
 
 
 def of_stub(judge, stem: str, code: str):

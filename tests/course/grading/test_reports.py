@@ -336,7 +336,7 @@ def test_every_student_gets_a_page_to_which_the_overview_leads(tmp_path):
 
 def test_nothing_that_a_student_wrote_becomes_markup(tmp_path):
     own = [hostile(), not_tested("bob", trouble=f"{NASTY}\n{NASTY}")]
-    published = [(NASTY, NASTY), ("bob", "`rope.py` has published answers: `rope_tables`")]
+    published = [(NASTY, NASTY), ("bob", "`rope.py` contains every answer")]
     of_class = grades(*own, notes={NASTY: (NASTY,)})
     written = write_reports(of_class, tmp_path, published, [NASTY])
     assert all(path.exists() for path in written)
@@ -440,7 +440,7 @@ def test_names_are_folded_away_in_what_is_shown_to_a_class():
 
 def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path, golden):
     students = ["ann", "bob", "cy", "dee"]
-    published = [(one, "`rope.py` has published answers: `rope_tables`") for one in students]
+    published = [(one, "`rope.py` contains every answer") for one in students]
     write_reports(grades(*map(result, students)), tmp_path, published)
     for path in tmp_path.rglob("*.*"):
         text = path.read_text(encoding="utf-8")

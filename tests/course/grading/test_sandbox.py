@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from classes import children_of, copy_course, is_alive, needs_sandbox, wait_until, with_course
@@ -17,11 +19,19 @@ from classes import children_of, copy_course, is_alive, needs_sandbox, wait_unti
 from course import ROOT
 from course.core.files import write_atomically
 from course.core.memory import available_memory
-from course.grading.sandbox import escapes, landlock, sandbox, seccomp, self_test
+from course.grading.judge import local
+from course.grading.sandbox import landlock, sandbox, seccomp, self_test
+from course.grading.sandbox.deadline import Clock
 from course.grading.sandbox.escapes import ATTEMPTS, attempt
-from course.grading.sandbox.fork_server import ForkServer
-from course.grading.sandbox.remote import RemoteModule
-from course.grading.sandbox.sandbox import ENVIRONMENT, ProcessLimits, SandboxError, spawn
+from course.grading.sandbox.sandbox import (
+    ENVIRONMENT,
+    ProcessLimits,
+    SandboxError,
+    mapped_bytes,
+    spawn,
+)
+from course.grading.sandbox.start import start_fork_server
+from course.testing.outcomes import Stopped
 
 pytestmark = needs_sandbox
 
@@ -109,16 +119,18 @@ def test_every_way_out_is_closed():
     assert len(outcomes) >= len(ATTEMPTS) - 1  # one is for namespaces, which need not be there
 
 
-@pytest.mark.slow
 def test_a_way_that_is_open_is_reported():
-    source = Path(escapes.__file__).read_bytes()
-    with ForkServer(confined=False) as fork_server:
-        module = RemoteModule(fork_server, source, "exercises/escapes.py")
+    def get_out(steps, _):
+        _, (sentence, course), _ = steps[-1][1]
+        return attempt(sentence, course), {}
+
+    def end(*_):
+        raise Stopped("the code crashed")
+
+    for take, detail in ((get_out, f"got hold of {10**11}"), (end, "did not survive")):
+        module = SimpleNamespace(clock=Clock(), take=take)
         outcome = self_test.try_inside(module, "map 100 GB of memory")
-        broken = self_test.try_inside(module, "no such attempt")
-        module.end()
-    assert not outcome.closed and outcome.detail == f"got hold of {10**11}"
-    assert not broken.closed
+        assert not outcome.closed and detail in outcome.detail
 
 
 @pytest.mark.parametrize("sentence", ATTEMPTS)
@@ -172,9 +184,8 @@ def test_a_worker_cannot_be_dumped():
         assert os.stat(f"/proc/{worker.pid}/mem").st_uid == 0  # the kernel took it away
 
 
-@pytest.mark.parametrize("confined", [True, False], ids=["confined", "trusted"])
-def test_a_worker_ends_when_the_other_side_hangs_up(confined):
-    worker = spawn(lambda connection: connection.recv(1), confined=confined)
+def test_a_worker_ends_when_the_other_side_hangs_up():
+    worker = spawn(lambda connection: connection.recv(1))
     worker.connection.close()
     wait_until(lambda: not is_alive(worker.pid))
     worker.kill()
@@ -354,6 +365,36 @@ def test_nothing_runs_where_a_step_fails(monkeypatch, step):
     with spawn(lambda connection: connection.sendall(b"ran")) as worker:
         assert worker.connection.recv(3) == b""
     assert worker.why_it_ended().startswith("was not run: ")
+
+
+def bound(limit, value):
+    ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_SYS_RESOURCE
+    resource.setrlimit(limit, (value, value))
+
+
+def refuse_landlock_at_last():
+    """Let Landlock be there, and refuse to be entered."""
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    library = seccomp.libseccomp()
+    filter_ = ctypes.c_void_p(library.seccomp_init(0x7FFF0000))  # allow
+    call = seccomp.number("landlock_restrict_self")
+    library.seccomp_rule_add_array(filter_, 0x00050001, call, 0, None)
+    seccomp.enter(filter_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "before", [refuse_landlock_at_last, lambda: bound(resource.RLIMIT_NOFILE, 48)]
+)
+def test_a_fork_server_that_can_confine_nobody_says_why(before):
+    said = in_a_process(lambda: before() or start_fork_server(None))
+    assert said.startswith("SandboxError: ") and "not be confined" in said and "-H -a" in said
+
+
+def test_a_judge_with_too_little_memory_says_why():
+    most = mapped_bytes() + 10**9
+    said = in_a_process(lambda: bound(resource.RLIMIT_AS, most) or local.bound_memory())
+    assert said.startswith(f"`ulimit -H -v` is {most:,}")
 
 
 # --- namespaces, and the judge --------------------------------------------------------------

@@ -2,9 +2,7 @@
 
 import contextlib
 import os
-import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,16 +13,16 @@ class Killed(BaseException):
 
 
 class Kill:
-    """Every change to the disk, noted by name; the n-th kills."""
+    """The n-th change to the disk kills; all are counted."""
 
-    def __init__(self, at: int | None = None) -> None:
-        self.at, self.changes = at, []
+    def __init__(self, n: int) -> None:
+        self.n, self.n_changes = n, 0
 
     @contextlib.contextmanager
     def armed(self):
         names = ("replace", "rename", "unlink", "rmdir", "mkdir", "chmod")
         changes = [(os, name) for name in names]
-        changes += [(shutil, "copyfile"), (Path, "write_bytes"), (subprocess, "run")]
+        changes += [(shutil, "copyfile"), (Path, "write_bytes")]
         with pytest.MonkeyPatch.context() as patch:
             for owner, name in changes:
                 patch.setattr(owner, name, self._counted(getattr(owner, name), name))
@@ -32,21 +30,11 @@ class Kill:
 
     def _counted(self, change, name):
         def counted_change(*arguments, **options):
-            self.changes.append(name)
-            n = len(self.changes)
-            if self.at is None or n < self.at:
+            self.n_changes += 1
+            if self.n_changes < self.n:
                 return change(*arguments, **options)
-            if n == self.at and name == "write_bytes":  # killed in the middle of a file
+            if self.n_changes == self.n and name == "write_bytes":  # in the middle of a file
                 change(arguments[0], arguments[1][: len(arguments[1]) // 2])
-            if n == self.at and name == "run" and n % 2:  # git was through already
-                change(*arguments, **options)
             raise Killed
 
         return counted_change
-
-    def one_of_each_kind(self, dice: random.Random) -> list[int]:
-        """Places to kill at, of all that were noted."""
-        return [
-            dice.choice([n for n, kind in enumerate(self.changes, 1) if kind == name])
-            for name in dict.fromkeys(self.changes)
-        ]
