@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 import io
 import math
 import types
@@ -287,7 +288,7 @@ def style(request, monkeypatch, tmp_path):
     monkeypatch.setattr(training, "N_EVALUATED", 256)
     monkeypatch.setattr(gpt, "N_TEXTS", 1)
     for kind in (training.Training, gpt.GPTTraining):  # few characters, but beyond the context
-        monkeypatch.setattr(kind.sample, "__defaults__", (30,))
+        monkeypatch.setattr(inspect.unwrap(kind.sample), "__defaults__", (70,))
     monkeypatch.setattr(gpt, "SECONDS_BETWEEN_SAMPLES", 0.0)
     kept = (passing_exercises, exercises.all_written_exercises, gpt.exercises_of)
     for function in kept:
