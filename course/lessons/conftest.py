@@ -18,4 +18,5 @@ def _names_of_the_lesson(request: pytest.FixtureRequest, doctest_namespace: dict
     for one in lessons():
         if one.room == request.path.parent and request.path.suffix == ".md":
             doctest_namespace.update(vars(load_module(one.module("solutions"))))
+    doctest_namespace.pop("__builtins__", None)  # with the imports of a student's file
     doctest_namespace.update(math=math, torch=torch)

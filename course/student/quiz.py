@@ -8,8 +8,8 @@ from course.mistakes.quiz import Question, questions
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
 from course.testing.case import Case, collect
-from course.testing.earlier import names_defined_by
 from course.testing.executor import Executor
+from course.testing.imports import names_defined_by
 from course.testing.loading import run_module
 from course.testing.source import sources_of_earlier
 

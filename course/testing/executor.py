@@ -18,9 +18,9 @@ import torch
 from torch import nn
 
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.earlier import compiled
 from course.testing.errors import is_raised_by_hand, location, message_of, short_path
 from course.testing.fair_play import guarded, settings_unchanged
+from course.testing.imports import compiled
 from course.testing.outcomes import StudentError, ToDo, Wrong
 from course.testing.plain import Foreign, plain
 

@@ -23,7 +23,6 @@ from course.core.console import typed
 from course.core.memory import ran_out_of_memory
 from course.core.stubs import importing_exercises
 from course.testing.clock import TimeIsUp
-from course.testing.earlier import Earlier, Imports, Missing, names_defined_by
 from course.testing.errors import (
     CANNOT_IMPORT,
     DID_YOU,
@@ -40,6 +39,7 @@ from course.testing.fair_play import (
     settings_restored,
     student_files,
 )
+from course.testing.imports import Earlier, Imports, Missing, names_defined_by
 from course.testing.outcomes import Wrong
 from course.testing.source import sources_of_earlier
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from course.core.syllabus import Status, find_lesson
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise
 from course.testing.clock import TimeIsUp, time_limit
-from course.testing.earlier import Earlier
 from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
+from course.testing.imports import Earlier
 from course.testing.loading import DEFINITIONS, LEAST, LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult

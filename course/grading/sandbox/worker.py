@@ -13,9 +13,9 @@ from torch import nn
 
 from course.core.memory import ran_out_of_memory
 from course.grading.sandbox.wire import ConnectionClosed, WireError, dumps, loads, receive, send
-from course.testing.earlier import compiled, names_defined_by
 from course.testing.executor import Executor
 from course.testing.fair_play import REFUSED
+from course.testing.imports import compiled, names_defined_by
 from course.testing.loading import LEFT_OUT, run_module
 from course.testing.outcomes import StudentError, ToDo, Wrong
 

@@ -16,7 +16,7 @@ import torch
 from benchmarks import formulations, glove_open, llama
 from course import ROOT
 from course.core.syllabus import lessons
-from course.testing.earlier import names_defined_by
+from course.testing.imports import names_defined_by
 from course.testing.loading import run_module
 from course.testing.source import sources_of_earlier
 

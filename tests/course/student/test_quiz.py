@@ -14,8 +14,8 @@ from course.mistakes.quiz import questions
 from course.student import progress, quiz
 from course.student.progress import PASSED
 from course.testing.case import collect
-from course.testing.earlier import names_defined_by
 from course.testing.executor import Executor
+from course.testing.imports import names_defined_by
 from course.testing.loading import run_module
 from course.testing.show import show
 from course.testing.source import sources_of_earlier

@@ -15,9 +15,9 @@ from course import ROOT
 from course.core.stubs import solution_of, stub_from
 from course.core.syllabus import find_lesson
 from course.mistakes.variant import reference_text
-from course.testing.earlier import names_defined_by
 from course.testing.examine import Examination
 from course.testing.executor import Executor
+from course.testing.imports import names_defined_by
 from course.testing.loading import load_module, run_module
 from course.testing.outcomes import Wrong
 from course.testing.run import Module

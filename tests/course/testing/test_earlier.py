@@ -10,11 +10,11 @@ from course import ROOT
 from course.core.stubs import solution_of, stub_of
 from course.core.syllabus import Status, find_lesson, lessons
 from course.student import exercises, progress
-from course.testing import earlier, source
+from course.testing import imports, source
 from course.testing.loading import load_module, run_module
 
 GPT = ROOT / "exercises" / "gpt.py"
-LENT = earlier.names_defined_by(source.sources_of_earlier("gpt"))
+LENT = imports.names_defined_by(source.sources_of_earlier("gpt"))
 BUILDING = [lesson.stem for lesson in lessons() if source.imported_from_earlier(lesson.stem)]
 
 
@@ -66,7 +66,7 @@ def test_the_reference_is_what_a_student_hands_in_who_has_done_everything(stem):
     assert "solutions" not in text
     assert b"from exercises." in stub_of(stem)
     names = [one.name for one in find_lesson(stem).exercises]
-    lent = earlier.names_defined_by(source.sources_of_earlier(stem))
+    lent = imports.names_defined_by(source.sources_of_earlier(stem))
     built = run_module(text.encode(), ROOT / "exercises" / f"{stem}.py", lent)
     reference = load_module(find_lesson(stem).module("solutions"))
     assert all(callable(vars(module)[name]) for module in (built, reference) for name in names)

@@ -90,7 +90,7 @@ _NOT_THERE = (
     "{} is not there where this is graded, and no exercise needs it; if it is a file of yours, "
     "copy what you need into this one"
 )
-_ALWAYS_THERE = {"torch", "numpy", *sys.stdlib_module_names}
+_ALWAYS_THERE = {"torch", "numpy", "typing_extensions", *sys.stdlib_module_names}
 
 
 class Missing(types.ModuleType):
