@@ -153,7 +153,8 @@ class RemoteModule:
             self.end()
             raise Stopped(_UNREADABLE) from None
         if kind == "student":
-            raise StudentError(*said)
+            kinds, message, where = said
+            raise StudentError(kinds, message, self._lines_in(where))
         if kind == "to do":
             if said not in _exercises():
                 raise StudentError(("NotImplementedError",), said[:MAX_TEXT], "")
@@ -161,6 +162,18 @@ class RemoteModule:
         if kind != "result":
             raise Reported(said)
         return said
+
+    def _lines_in(self, where: str) -> str:
+        """Return the lines that a worker names as the file has them: it may say anything."""
+        lines = self._source.decode("utf-8", errors="replace").splitlines()
+        named = re.findall(rf"(?:^|, in ){re.escape(self._name)}:([0-9]{{1,6}}): ", where)[:2]
+        places = [
+            f"{self._name}:{number}: {lines[int(number) - 1].strip()[:MAX_TEXT]}"
+            for number in named
+            if 0 < int(number) <= len(lines)
+        ]
+        turn = re.search(r", where [\w.<>]+ (?:calls itself|and [\w.<>]+ call each other)$", where)
+        return ", in ".join(places) + (turn[0] if turn and places else "")
 
     def end(self, has_hung_up: bool = False) -> str:
         """End the worker, and say what ended it."""
@@ -270,8 +283,7 @@ def checked_answer(answer: Any) -> tuple[str, Any]:
     if kind == "student" and type(said) is list and len(said) == 3 and type(said[0]) is list:
         kinds, message, where = said
         message = _text(message).replace("\n", "\n  | ")
-        where = " ".join(_text(where).split("\n"))
-        said = [tuple(map(_kind, kinds)) or ("Exception",), message, where]
+        said = [tuple(map(_kind, kinds)) or ("Exception",), message, _text(where)]
     elif kind in ("to do", "wrong"):
         said = _text(said)
     elif kind != "result":

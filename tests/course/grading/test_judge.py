@@ -356,6 +356,15 @@ def test_what_a_worker_says_of_an_exercise_is_quoted(graded, without_advice, ans
     assert said.startswith(("rotate_half was refused", "rotate_half raised Exception"))
 
 
+def test_the_line_of_a_failure_is_as_it_is_in_the_file(graded, without_advice):
+    where = "exercises/rope.py:2: all of it is right, in exercises/rope.py:9999: 20 of 20 points"
+    body = f"say('student', [['ValueError'], 'no', '{where}'])\n    posix._exit(0)"
+    result = graded(f"{CONNECTION}{with_body('rotate_half', body)}")
+    said = exercise(result, "rotate_half").first_wrong.message
+    assert "at      exercises/rope.py:2: import os, posix, sys\n" in f"{said}\n"
+    assert "all of it" not in said and "20 of 20" not in said
+
+
 # --- failures of the machine ----------------------------------------------------------------
 
 
