@@ -81,7 +81,7 @@ class TestRopeTables:
     )
     def test_base_sets_the_rates(self, lesson, draw, length, head_dim, base):
         """Pair i rotates base ** (-2i / D) radians a position, whatever the base."""
-        length, base = length + draw.integer(0, 9), base + draw.integer(0, 9)
+        length, base = length + draw.integer(0, 99), base + draw.integer(0, 99_999)
         want = tables(length, head_dim, base)
         expect.close(lesson.rope_tables(length, head_dim, base), want, tolerance=1e-3)
 
@@ -480,7 +480,7 @@ class TestAlibiBias:
     @pytest.mark.parametrize("n_heads, length", [(1, 1), (2, 5), (4, 3), (16, 9)])
     def test_penalty_grows_with_the_distance(self, lesson, draw, n_heads, length):
         """Each step back costs a slope: -slope * (query - key)."""
-        length += draw.integer(0, 9)
+        length += draw.integer(0, 99)
         got = up_to_the_query(lesson.alibi_bias(n_heads, length), n_heads, length)
         expect.close(got, penalties(n_heads, length), what="the bias, later keys masked")
 

@@ -5,14 +5,12 @@ that only they see; it keeps accidents from looking like an honest pass. What co
 runs elsewhere.
 """
 
-import ast
 import contextlib
 import errno
 import functools
 import inspect
 import os
 import pkgutil
-import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +56,7 @@ def guarded(who: str, loaded: str = "") -> Iterator[None]:
     if len(sys.modules) > n_modules:
         loaded = list(sys.modules)[n_modules:]  # in the order of loading
         if any(name.partition(".")[0] == "solutions" for name in loaded):
-            raise Borrowed(_BORROWS.format(who=who, place=""))
+            raise Borrowed(_BORROWS.format(who))
 
 
 _watched: list[tuple[str, str]] = []
@@ -87,7 +85,7 @@ def _watch_files() -> None:
                 return
             (who, loaded), path = _watched[-1], os.path.realpath(os.fsdecode(args[0]))
             if (path + os.sep).startswith(places) and path != loaded:
-                raise Borrowed(_BORROWS.format(who=who, place=""))
+                raise Borrowed(_BORROWS.format(who))
             if _is_missed(path, *args[1:3]) and _is_of_student():
                 raise FileNotFoundError(errno.ENOENT, NO_FILES, args[0])
             if not _writes(*args[1:3]):
@@ -175,29 +173,7 @@ def _is_of_student() -> bool:
     return False
 
 
-_BORROWS = "{who} takes its answers from solutions/{place}; what you write yourself is what counts"
-
-
-def refuse_borrowed_answers(source: bytes, who: str) -> None:
-    """Expect a student's file to import neither the solutions nor the tools that test it.
-
-    Raises:
-        Wrong: it does.
-    """
-    if not re.search(rb"\b(course|solutions)\b", source):
-        return  # as nearly always; to look for the line takes ten times as long
-    for node in ast.walk(ast.parse(source)):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.partition(".")[0] == "solutions":
-                raise Wrong(_BORROWS.format(who=who, place=f", line {node.lineno}"))
-            if f"{name}.".startswith(("course.testing.", "course.mistakes.", "course.student.")):
-                why = "is there to test it; take that out"
-                raise Wrong(f"{who} imports {name}, line {node.lineno}, which {why}")
+_BORROWS = "{} takes its answers from solutions/; what you write yourself is what counts"
 
 
 # --- settings of PyTorch --------------------------------------------------------------------
@@ -236,7 +212,11 @@ def settings_restored() -> Iterator[None]:
     try:
         yield
     finally:
-        if torch.get_default_device() != device:
+        try:
+            is_other = torch.get_default_device() != device
+        except (AssertionError, RuntimeError):  # one that is not here
+            is_other = True
+        if is_other:
             torch.set_default_device(None)
         torch.set_rng_state(drawn)
         torch.set_grad_enabled(gradients)

@@ -55,7 +55,7 @@ class Imports:
         """
         name = ".".join(filter(None, ["exercises" * bool(level), name]))
         package = name.partition(".")[0]
-        if package in ("course", "exercises"):
+        if package in ("course", "exercises", "solutions"):
             return self._lent_module(name, names or ())
         for one in (package, name):
             if one in self.missing:
@@ -83,7 +83,14 @@ class Imports:
     def _stand_in(self, name: str) -> "Missing":
         if name in self.missing:
             return self.missing[name]
-        raise ModuleNotFoundError(_NOT_THERE.format(name), name=name)
+        raise ModuleNotFoundError(_why_not_there(name), name=name)
+
+
+def _why_not_there(name: str) -> str:
+    """Return why what is not there need not be."""
+    if name.partition(".")[0] == "solutions":
+        return f"{name} has answers that are not yours; what you write yourself is what counts"
+    return _NOT_THERE.format(name)
 
 
 _NOT_THERE = (
@@ -108,7 +115,7 @@ class Missing(types.ModuleType):
         return self()
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
-        raise ModuleNotFoundError(_NOT_THERE.format(self.__name__), name=self.__name__)
+        raise ModuleNotFoundError(_why_not_there(self.__name__), name=self.__name__)
 
 
 def _modules(earlier: Earlier) -> dict[str, types.ModuleType]:

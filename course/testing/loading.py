@@ -10,8 +10,10 @@ import ast
 import builtins
 import codecs
 import contextlib
+import io
 import re
 import sys
+import tokenize
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import NoReturn
 from course import root
 from course.core import answers
 from course.core.console import typed
+from course.core.files import MAX_MODULE_BYTES
 from course.core.memory import ran_out_of_memory
 from course.core.stubs import importing_exercises
 from course.testing.clock import TimeIsUp
@@ -35,7 +38,6 @@ from course.testing.fair_play import (
     REFUSED,
     Borrowed,
     guarded,
-    refuse_borrowed_answers,
     settings_restored,
     student_files,
 )
@@ -98,10 +100,11 @@ def run_module(
         raise Wrong(f"{shown} {_trouble_with_syntax(error, shown)}") from None
     except (MemoryError, RecursionError, ValueError) as error:
         raise Wrong(f"{shown} {_why_not_imported(error, path)}") from None
-    refuse_borrowed_answers(source, shown)
     student_files.add(str(path))
     module = types.ModuleType(f"{path.parent.name}.{path.stem}")
     module.__file__ = str(path)
+    if path.parent.name != "solutions":
+        sys.modules[module.__name__] = module  # where dataclasses and pickle look for it
     module.__builtins__ = vars(builtins) | {"__import__": Imports(earlier or {})}
     given, failure = dict(module.__dict__), None
     with settings_restored():
@@ -296,16 +299,27 @@ _OTHER_FILES = {
 """What is sometimes saved under a module's name, by its first bytes in small letters."""
 
 
-def other_kind_of_file(source: bytes) -> str:
+def why_no_module(source: bytes) -> str:
     """Return what a source is instead of a module, as the rest of a sentence; or nothing.
 
-    >>> other_kind_of_file(b"<html>")
-    'is no module, but a web page: download the file itself'
+    >>> why_no_module(b"<html>"), why_no_module("# café".encode("latin-1"))
+    ('is no module, but a web page: download the file itself', \
+'is not saved as UTF-8; choose that encoding in your editor')
     """
-    start = source[:4000].removeprefix(codecs.BOM_UTF8).lstrip()[:2000].lower()
+    start = source[:4000].removeprefix(codecs.BOM_UTF8).strip()[:2000].lower()
     for begins, what in _OTHER_FILES.items():
         if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
             return f"is no module, but {what}"
+    if b"://" in start and b"\n" not in start and not start.startswith(b"#"):
+        return "is no module, but a link: hand in the file itself"
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError:
+        named = ""
+        with contextlib.suppress(SyntaxError):
+            named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        if named in ("", "utf-8", "utf-8-sig"):
+            return _NOT_UTF_8
     return ""
 
 
@@ -320,7 +334,9 @@ def _trouble_with_text(source: bytes) -> str:
                 f"holds two versions that git could not merge, line {number}: keep one of them "
                 "and delete the lines that begin with <<<<<<<, ======= and >>>>>>>"
             )
-    if what := other_kind_of_file(source):
+    if len(source) > MAX_MODULE_BYTES:
+        return f"is larger than {MAX_MODULE_BYTES >> 20} MB, so nobody would grade it"
+    if what := why_no_module(source):
         return what
     if b"\0" not in source:
         return ""

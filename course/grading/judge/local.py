@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import warnings
@@ -19,6 +20,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
+from course import root
 from course.grading.judge.schedule import Judges
 from course.grading.judge.unit import GradedResult, GradingError, Unit
 from course.grading.sandbox.namespaces import end_with_parent
@@ -89,6 +91,9 @@ def _start_server() -> None:
     """Start the process that judges are forked from. Ctrl+C is blocked in all of them."""
     # without it they would import from the current folder first, which may be a student's
     os.environ["PYTHONSAFEPATH"] = "1"
+    here = os.path.realpath(os.curdir)  # nbgrader imports from there
+    if here != os.path.realpath(root()):
+        sys.path[:] = [place for place in sys.path if os.path.realpath(place) != here]
     if threading.current_thread() is not threading.main_thread():
         return
     if len(tempfile.gettempdir()) > _MAX_TEMPORARY and os.access("/tmp", os.W_OK):

@@ -14,7 +14,8 @@ from course.core.syllabus import Lesson, find_lesson
 from course.grading.lms.export import BLANK, Column, Export, Person, find_column, spellings
 from course.grading.lms.table import ExportError, Table, number_in
 
-_IDENTIFIER = re.compile(r"(?=\D*[^\W\d])\D{1,50}(\d{1,20})")
+_IDENTIFIER = re.compile(r"(?=\D*[^\W\d])[^\d#]\D{0,49}(\d{1,20})")
+"""In a worksheet's first column: "Participant 12"; Brightspace's students are "#S1000"."""
 _NO = re.compile(
     "no|nein|non|nee|nej|nei|não|nie|ne|нет|ні|否|いいえ|아니요|아니오|hayır|όχι|ei|nem|nu|لا|לא",
     re.IGNORECASE,

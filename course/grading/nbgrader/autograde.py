@@ -149,7 +149,8 @@ class Autograde(converters.Autograde):
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)
         remarks = handed_in.remarks + [one for one in [result.remark] if one]
-        if missing := [name for name, answer in answers.items() if answer == NOT_FOUND]:
+        missing = [name for name, answer in answers.items() if answer == NOT_FOUND]
+        if missing and handed_in.cells:
             called = f"cell{'s' * (len(missing) > 1)} called {listed(missing)}"
             remarks.append(f"The notebook has no {called}, where an answer should be.")
         if n_own := count_own_words(handed_in.cells, [*released.cells, *given_out]):

@@ -64,8 +64,10 @@ def _why(
     result: GradedResult,
     now: ExerciseResult,
 ) -> str:
-    if before is None or not before.key:
+    if before is None:
         return "There was no result."
+    if not before.key:
+        return f"It had not been graded: {_first_line(before.trouble)}"
     if not result.key:
         return f"It was not graded: {_first_line(result.trouble)}"
     if not result.handed_in:

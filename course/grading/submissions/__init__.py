@@ -38,11 +38,13 @@ from course.grading.submissions.choice import (
     choose_notebook,
     exercises_to_do,
     files_meant,
+    is_stub,
     note_code_elsewhere,
     note_others,
     without_the_course,
 )
 from course.grading.submissions.file_names import (
+    is_notebook,
     is_unnamed,
     looks_like,
     platform_name,
@@ -218,13 +220,20 @@ def _read(
                 reading.note(chosen.path, reason(error))
                 unread[stem] = f"{_could_not_read(chosen.path, error)}."
         holding = [(path, why) for path, why in reading.failed if _may_hold(path, why, stem)]
-        if stem not in modules and stem not in unread and holding:
+        to_do[stem] = exercises_to_do(stem, modules.get(stem))
+        meant[stem] = files_meant(stem, files, to_do[stem])
+        is_undone = stem not in modules or is_stub(modules[stem], stem)
+        if is_undone and stem not in unread and holding:
             path, error = holding[0]
             may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."
-        to_do[stem] = exercises_to_do(stem, modules.get(stem))
-        meant[stem] = files_meant(stem, files, to_do[stem])
+        elif stem not in modules and stem not in unread:
+            others = [one.path for one in meant[stem] if not is_notebook(one.path)]
+            if others:
+                unread[stem] = f"{place(others[0])} was not read: it is not called {stem}.py."
         note_others(stem, meant[stem], chosen, modules.get(stem), reading)
+        if stem in unread:
+            modules.pop(stem, None)
     note_code_elsewhere(files, changed, to_do, meant, reading)
     found_notebook = _notebook(choose_notebook(notebook, files), reading) if notebook else None
     if not modules and not notes:

@@ -24,7 +24,7 @@ from course.grading.submissions.file_names import (
     names_lesson,
     stems,
 )
-from course.grading.submissions.files import File, place
+from course.grading.submissions.files import File, place, source_of_module
 from course.grading.submissions.reading import Reading
 from course.testing.result import listed
 
@@ -103,6 +103,7 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
         *above, name = file.path
         of_lesson = {stem, f"{find_lesson(stem).number}_{stem}"}
         return (
+            not any(map(_OLD.search, file.path[1:])),
             above[-1:] == ["exercises"],
             not of_lesson.isdisjoint(without_ending(part.lower()) for part in above[1:]),
             -len(above),
@@ -127,6 +128,10 @@ def choose(stem: str, candidates: list[File], reading: Reading) -> File | None:
     best = max(reversed(work), key=rank)
     in_folder = {file.path: file for file in work if file.path[:-1] == best.path[:-1]}
     return max(reversed(_newest([*in_folder.values()])), key=rank)  # as if unpacked: the last
+
+
+_OLD = re.compile(r"(?<![a-z])(?:old|alt|backup|bak|draft|previous)(?![a-z])", re.IGNORECASE)
+"""What people call what they have replaced."""
 
 
 def _newest(files: list[File]) -> list[File]:
@@ -228,7 +233,8 @@ def note_code_elsewhere(
             lesson = find_lesson(stem)
             here = names & (defined - stubs_in(source, lesson))
             if written := [one.name for one in lesson.exercises if one.name in here]:
-                says = f"has code for {listed(written)}, which counts only in {stem}.py"
+                place_ = f"{'exercises/' * (file.path[-1] == f'{stem}.py')}{stem}.py"
+                says = f"has code for {listed(written)}, which counts only in {place_}"
                 reading.note(file.path, says)
 
 
@@ -272,7 +278,9 @@ def note_others(
         is_so_called = is_module if is_module(chosen.path, stem) else is_renamed
         copies = [file for file in others if is_so_called(file.path, stem)]
         others = [file for file in others if not is_so_called(file.path, stem)]
-        if copies:
+        if module is None:
+            pass  # it says why it was not read
+        elif copies:
             is_newest = all(_is_newer(chosen, than=copy) for copy in copies)
             reading.notes.append(
                 f"{len(copies) + 1} {different}copies of {name}: {shown(*chosen.path)} was graded"
@@ -305,19 +313,23 @@ def defines(file: File, stem: str) -> bool:
     """Tell whether a file defines any exercise of a lesson, or could not be read."""
     names = "|".join(one.name for one in find_lesson(stem).exercises)
     try:
-        return re.search(rf"\b(def|class)\s+({names})\b".encode(), file.read()) is not None
+        source = source_of_module(file.read())
+        return re.search(rf"\b(def|class)\s+({names})\b".encode(), source) is not None
     except Exception:  # see `reason`
         return True
 
 
 def _is_untouched(file: File, stem: str) -> bool:
-    """Tell whether a file is a stub in which no exercise was done, whatever else was changed."""
     try:
-        source = file.read()
+        return is_stub(file.read(), stem)
     except Exception:  # see `reason`
         return False
-    is_stub = bool(stubs_in(source, find_lesson(stem)))
-    return is_stub and exercises_to_do(stem, source) == exercises_to_do(stem, None)
+
+
+def is_stub(source: bytes, stem: str) -> bool:
+    """Tell whether this is a stub in which no exercise was done, whatever else was changed."""
+    has_any = bool(stubs_in(source, find_lesson(stem)))
+    return has_any and exercises_to_do(stem, source) == exercises_to_do(stem, None)
 
 
 def _is_same(file: File, module: bytes) -> bool:

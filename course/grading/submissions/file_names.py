@@ -8,7 +8,7 @@ from course.core.copies import original_name
 from course.core.syllabus import lessons
 from course.grading.submissions.archives import is_archive
 
-MAX_DEPTH = 8
+MAX_DEPTH = 30
 """So many folders deep may a module lie; beyond that nobody looks."""
 MAX_LENGTH = 255
 """No disk has longer names; a zip may, and to take those apart would take minutes."""
@@ -32,9 +32,10 @@ _BRIGHTSPACE_FOLDER = re.compile(rf"{_OF_BRIGHTSPACE}(?P<file>)")
 _BRIGHTSPACE = re.compile(rf"{_OF_BRIGHTSPACE} - (?P<file>.+)")
 """Each attempt has a name of its own: the student's number, the attempt's, the name, the time."""
 BLACKBOARD = re.compile(
-    r".+_(?P<id>(?P<name>[^_]+))(?P<late>)_attempt_\d{4}(?:-\d\d){5}(?:_(?P<file>.+)|\.txt)"
+    r"(?P<id>(?P<name>.+?))(?P<late>)_attempt_\d{4}(?:-\d\d){5}(?:_(?P<file>.+)|\.txt)"
 )
-"""The assignment, the login, the time of the attempt, and the file; a text tells of the attempt."""
+"""The assignment and the login, the time of the attempt, and the file; a text tells of the attempt.
+Either may have underscores, so that nobody knows where the login begins."""
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", "node_modules", "site-packages"}
 """Beside what begins with a dot: nobody writes these, and some hold tens of thousands of files."""
 
@@ -149,7 +150,7 @@ def is_wanted(path: tuple[str, ...]) -> bool:
     if len(path) == 1:
         return True
     name = path[-1].lower()
-    is_near_the_top = is_archive(name) and len(path) <= 5  # Teams: Jane/HW1/Version 1/work.zip
+    is_near_the_top = is_archive(name) and len(path) <= 10  # /home/jane/courses/2026/nlp/work.zip
     is_source = name == "exercises" or is_code(path) or is_notebook(path)
     is_of_lesson = any(names_lesson(path, stem) for stem in stems())
     return len(path) <= MAX_DEPTH and (is_near_the_top or is_source or is_of_lesson)

@@ -2,11 +2,9 @@
 
 import contextlib
 import errno
-import io
 import itertools
 import os
 import stat
-import tokenize
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ from course.grading.names import shown
 from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.limits import HasOtherNames, OverLimit, Unreadable
-from course.testing.loading import other_kind_of_file
+from course.testing.loading import why_no_module
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""
@@ -230,16 +228,8 @@ def source_of_module(source: bytes) -> bytes:
         Unreadable: it is no module at all, such as a web page, or in another encoding and does not
             name it, as Python demands.
     """
-    if what := other_kind_of_file(source):
-        raise Unreadable(what)
-    try:
-        source.decode("utf-8")
-    except UnicodeDecodeError:
-        named = ""
-        with contextlib.suppress(SyntaxError):
-            named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-        if named in ("", "utf-8", "utf-8-sig"):
-            raise Unreadable("is not saved as UTF-8: choose that encoding") from None
+    if why := why_no_module(source):
+        raise Unreadable(why)
     return source
 
 

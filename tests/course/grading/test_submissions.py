@@ -481,6 +481,14 @@ ODD = {
             **{name: book, "6_skipgram.ipynb": book, "gpt.ipynb": book, "rope.py": STUB}
         }.items()
     },
+    "a stub beside what cannot be read": {
+        **{f"{student}/rope.py": STUB for student in ("ann", "bob")},
+        **{"ann/final.rar": b"Rar!\x1a\x07", "bob/rope_final.py": TWO_OF_ROPE.encode("utf-16")},
+    },
+    "what is called old counts last": {
+        **{f"ann/{name}": TWO_OF_ROPE + name for name in ("new/rope.py", "old/rope.py")},
+        **{f"bob/{name}": TWO_OF_ROPE + name for name in ("rope_new.py", "rope_old.py")},
+    },
     "code in a clone's solutions or tests": {
         f"{student}/{name}": content
         for student, changed in {"ann": "solutions/rope.py", "bob": "tests/test_rope.py"}.items()
@@ -507,7 +515,9 @@ two attempts on Brightspace: 4711-90 - Jane van-Doe - Nov 30, 2026 1107 AM/rope.
 two attempts on Blackboard: Lesson 4_aa12_attempt_2026-11-20-23-59-01_rope.py=9 |
   Lesson 4_aa12_attempt_2026-11-20-23-59-01.txt=about it |
   Lesson 4_aa12_attempt_2026-11-21-00-10-00_rope.py=10 |
-  Lesson 4_bb34_attempt_2026-11-20-22-00-00_work.zip::rope.py=b
+  Lesson 4_bb34_attempt_2026-11-20-22-00-00_work.zip::rope.py=b |
+  Lesson 4_b_c_attempt_2026-11-20-22-00-00_x_aa12_attempt_2026-12-20-22-00-00_rope.py=c
+deep in folders: ann.zip::/home/students/ann/courses/2026/nlp/what-and-where/exercises/rope.py=a
 two assignments of nbgrader: ann/one/rope.py=a | ann/two/lookup.py=b
 a student called solutions: solutions/rope.py=a
 a text or a link on Canvas: ann_123_text.html=x | bob_LATE_124_link.html=x

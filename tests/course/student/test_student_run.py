@@ -301,8 +301,12 @@ RIGHT_FILES = {
     "with an import that is not used": (
         "import pandas_x as pd, plotlib_x.pyplot as plt\nfrom einops_x.layers import Rearrange\n"
         "from exercises.lookup import lookup\nfrom . import learned\nfrom exercises import gpt\n"
+        "from solutions.rope import alibi_bias as other\n"
         f"{SOLUTION}\ndef draw():\n    plt.plot(pd.DataFrame())\n"
     ),
+    "with a dataclass": "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    f"@dataclass\nclass Config:\n    base: float = 1e4\n\n{SOLUTION}",
+    "for another device": f"import torch\ntorch.set_default_device('mps')\n{SOLUTION}",
     "seeded": f"{SOLUTION}\ntorch.manual_seed(42)\ntorch.set_default_dtype(torch.float64)\n",
 }
 
@@ -328,6 +332,9 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
     "missing": (None, "rope.py"),
     "binary": (b"\xff\xfe\x00", "UTF-8"),
     "latin-1": (f"{SOLUTION}\n'café'\n".encode("latin-1"), "UTF-8"),
+    "latin-1 in a comment": (f"{SOLUTION}\n# café\n".encode("latin-1"), "UTF-8"),
+    "large": (f"{SOLUTION}\n#{1_100_000 * ' '}\n", "larger than 1 MB"),
+    "a link": ("https://example.org/drive/1aBcD?usp=sharing\n", "hand in the file itself"),
     "syntax": (SOLUTION.replace("(-x2, x1), dim=-1)", "(-x2,"), "return torch.cat((-x2,"),
     "null": (SOLUTION + "\0\n", "null"),
     "empty": ("", "rope.py"),
@@ -363,8 +370,11 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
     ),
     "debugger": ("import bdb; raise bdb.BdbQuit", "calls a debugger"),
     "answers from the solutions": (
-        f"from solutions.rope import *\n{SOLUTION}",
-        "solutions/, line 1",
+        with_body(
+            "rotate_half", "from solutions.rope import rotate_half; return rotate_half(*args)"
+        ),
+        "solutions.rope has answers that are not yours",
+        "ntk_base",
     ),
     "an answer imported at run time": (
         f"import importlib; importlib.import_module('solutions.rope')\n{SOLUTION}",
@@ -376,8 +386,10 @@ FILES = {  # a file, what is said about it, and what earns its points neverthele
         "solutions/",
     ),
     "the course's own tools": (
-        f"from course.testing import expect\n{SOLUTION}",
-        "course.testing.expect, line 1",
+        "from course.testing import expect\n"
+        + with_body("rotate_half", "return expect.run(*args)"),
+        "course.testing is not there where this is graded",
+        "ntk_base",
     ),
     "another lesson": (  # it costs what uses it alone
         with_body("rotate_half", "from exercises.lookup import lookup; return lookup(*args)"),
