@@ -104,6 +104,12 @@ GRADEBOOK = """\
 "Łukasz","Żółć","","lz@x.org","<lz>","50.00"
 "Bob","Roe","S3","bob@x.org","<bob>","50.00"
 """
+BRIGHTSPACE = """\
+OrgDefinedId,Username,Last Name,First Name,RoPE Points Grade <Numeric MaxPoints:20>,End-of-Line
+#S1000,#jane,Doe,Jane,<jane>,#
+#S1001,#lz,Żółć,Łukasz,<lz>,#
+#S1002,#bob,Roe,Bob,<bob>,#
+"""
 
 
 def separated(text, delimiter):
@@ -112,6 +118,7 @@ def separated(text, delimiter):
 
 
 C, D = ("rope=RoPE (90121)",), ("rope=Assignment: RoPE (Real)",)
+E = ("rope=RoPE Points Grade <Numeric MaxPoints:20>",)
 AT_50, AT_100 = (f"{HALF * most:.2f}".rstrip("0").rstrip(".") for most in (50, 100))
 HALF_OF_ALL = f"{HALF * ROPE.points:g}"
 GERMAN_HALF = AT_50.replace(".", ",")
@@ -162,6 +169,7 @@ CASES = {
     "Moodle in French": Case(FRENCH, '"50,00"', ("", '"12,50"', ""), (FRENCH_HALF, '"50"')),
     "Moodle in Japanese": Case(JAPANESE, "50.00"),
     "Gradebook": Case(GRADEBOOK, "", DASHES, (HALF_OF_ALL, str(ROPE.points)), columns=D),
+    "Brightspace": Case(BRIGHTSPACE, "", after=(HALF_OF_ALL, str(ROPE.points)), columns=E),
 }
 
 
@@ -178,7 +186,7 @@ def test_points_are_filled_in_and_all_other_bytes_stay(name):
     before, after = written(case, *case.before), written(case, *case.after, case.before[2])
     lz = "Zoë" if "Zoë" in case.text else "Łukasz Żółć"
     submissions = [submission("Jane Doe", "4711", "501"), submission(lz)]
-    if case.text == GRADEBOOK:
+    if case.text in (GRADEBOOK, BRIGHTSPACE):
         submissions[0] = submission("Jane Doe", moodle="777")  # of an assignment, not of the course
     results = [result("Jane Doe", 0.5), result(lz)]
     filled, notes = fill_in(case.lms, before, results, submissions, case.columns)
