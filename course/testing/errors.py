@@ -65,8 +65,9 @@ def _meant(error: BaseException) -> str:
 def _modules_next_to(name: str) -> list[str]:
     """Return the modules that a student can import from the package that a name is in."""
     if package := name.rpartition(".")[0]:
-        next_to_it = (name for name in sys.modules if name.rpartition(".")[0] == package)
-        return [] if package == "exercises" else [*next_to_it]
+        if package.partition(".")[0] in ("course", "exercises", "solutions"):
+            return []
+        return [known for known in sys.modules if known.rpartition(".")[0] == package]
     return ["torch", "numpy", *sys.stdlib_module_names]
 
 
