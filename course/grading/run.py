@@ -195,8 +195,7 @@ def _lessons_in(submissions: Sequence[Submission]) -> list[Lesson]:
 
     Lessons beyond the course's total are graded only where they are named.
     """
-    found = {stem for one in submissions for stem in one.modules}
-    found = found or {stem for one in submissions for stem in one.unread}
+    found = {stem for one in submissions for stem in one.named}
     counted = counted_lessons()
     return [lesson for lesson in counted if lesson.stem in found] or list(counted)
 

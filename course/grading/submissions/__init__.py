@@ -92,6 +92,7 @@ class Submission:
         notes: a sentence for everything that is odd.
         unread: by the lesson's stem, why nobody could read what may be there, such as a damaged
             zip, or why the owner is unclear. Such a lesson is not graded, and is nobody's zero.
+        named: the stems of the lessons that a file is called by, read or not.
         canvas_id: the student's number on Canvas, if the class came from there.
         moodle_id: the number that Moodle gave the student in this assignment, if from there.
         late: the stems of the lessons whose file Canvas marks as late.
@@ -102,6 +103,7 @@ class Submission:
     modules: Mapping[str, bytes]
     notes: tuple[str, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
     canvas_id: str = ""
     moodle_id: str = ""
     late: frozenset[str] = frozenset()
@@ -202,23 +204,25 @@ def _read(
     notes = reading.notes
     files, changed = without_the_course(list(reading.files(source, student.sources)))
     for name in filter(is_unnamed, student.sources):
-        named = f"; its manifest names {reading.named}" if reading.named else ""
-        zips = f"`course submit` gives every zip the name {shown(name)}{named}"
+        hint = f"; its manifest names {reading.named}" if reading.named else ""
+        zips = f"`course submit` gives every zip the name {shown(name)}{hint}"
         notes.insert(0, f"{OWNER_UNCLEAR}: {zips}")
-    modules, unread, late = {}, {}, set()
+    modules, unread, named, late = {}, {}, set(), set()
     to_do, meant = {}, {}
     for stem in stems():
         similar = [file for file in files if looks_like(file.path, stem)]
         if chosen := choose(stem, similar, reading):
             top = chosen.path[0]
-            named = platform_name(top, student.sources[top])
-            if named and named["late"]:
+            of_platform = platform_name(top, student.sources[top])
+            if of_platform and of_platform["late"]:
                 late.add(stem)
             try:
                 modules[stem] = source_of_module(chosen.read())
             except Exception as error:
                 reading.note(chosen.path, reason(error))
                 unread[stem] = f"{_could_not_read(chosen.path, error)}."
+        if chosen or any(looks_like(path, stem) for path, _ in reading.failed):
+            named.add(stem)
         holding = [(path, why) for path, why in reading.failed if _may_hold(path, why, stem)]
         to_do[stem] = exercises_to_do(stem, modules.get(stem))
         meant[stem] = files_meant(stem, files, to_do[stem])
@@ -247,6 +251,7 @@ def _read(
         modules,
         tuple(notes),
         unread,
+        frozenset(named),
         canvas_id=student.canvas_id,
         moodle_id=student.moodle_id,
         late=frozenset(late),
