@@ -89,21 +89,24 @@ _MAX_TEMPORARY = 60
 
 def _start_server() -> None:
     """Start the process that judges are forked from. Ctrl+C is blocked in all of them."""
-    # without it they would import from the current folder first, which may be a student's
-    os.environ["PYTHONSAFEPATH"] = "1"
     here = os.path.realpath(os.curdir)  # nbgrader imports from there
     if here != os.path.realpath(root()):
         sys.path[:] = [place for place in sys.path if os.path.realpath(place) != here]
-    if threading.current_thread() is not threading.main_thread():
-        return
     if len(tempfile.gettempdir()) > _MAX_TEMPORARY and os.access("/tmp", os.W_OK):
         tempfile.tempdir = "/tmp"
-    resource_tracker.ensure_running()  # or else it is started below, and unblocks
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what comes now, waits
+    # without it they would import from the current folder first, which may be a student's
+    given, os.environ["PYTHONSAFEPATH"] = os.environ.get("PYTHONSAFEPATH"), "1"
     try:
-        forkserver.ensure_running()
+        resource_tracker.ensure_running()  # or else it is started below, and unblocks
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what comes now, waits
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        del os.environ["PYTHONSAFEPATH"]
+        if given is not None:
+            os.environ["PYTHONSAFEPATH"] = given
 
 
 # --- in the process of a judge --------------------------------------------------------------

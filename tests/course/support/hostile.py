@@ -232,7 +232,7 @@ table(lambda name, code, tells: attack(name, f"{CONNECTION}\n{code}", tells), CO
 
 CLOSED = "PermissionError|FileNotFoundError"
 """What tells of a file that a worker may not read: in namespaces there is none."""
-MODULES = "takes its answers from solutions/"
+MODULES = "takes its answers from solutions/|has answers that are not yours"
 
 
 def reading(name: str, path: object, tells: str = CLOSED) -> None:
@@ -271,7 +271,7 @@ import importlib; importlib.import_module('course.lessons.lookup.styles')
 import sys
 for one in list(sys.modules.values()):
     found = getattr(one, "__dict__", {}).get("lookup_backward")
-    if found:
+    if found and one.__name__ != __name__:
         return weight
 raise LookupError("nowhere to be found")
 """
