@@ -87,6 +87,7 @@ def dask_cluster(tmp_path_factory):
             dashboard_address=None,
             silence_logs="CRITICAL",
             preload=[str(killer)],
+            death_timeout=600,  # seconds, in which a worker must start on a busy machine
         ) as running,
     ):
         patch.setattr(cluster, "SECONDS_TO_CONNECT", 600)
