@@ -10,10 +10,8 @@ import ast
 import builtins
 import codecs
 import contextlib
-import io
 import re
 import sys
-import tokenize
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,7 +41,7 @@ from course.testing.fair_play import (
 )
 from course.testing.imports import Earlier, Imports, Missing, names_defined_by
 from course.testing.outcomes import Wrong
-from course.testing.source import sources_of_earlier
+from course.testing.source import NOT_UTF_8, sources_of_earlier, why_no_module
 
 DEFINITIONS, LEAST = 1, 2
 """Less than all of a file: what it defines, and that without constants that call anything."""
@@ -217,7 +215,7 @@ def _execute(code: types.CodeType, module: types.ModuleType) -> None:
 def _trouble_with_syntax(error: SyntaxError, shown: str) -> str:
     """Return why a source is not valid Python, as the rest of a sentence, and where."""
     if "'utf-8' codec" in error.msg:  # it names no other encoding
-        return _NOT_UTF_8
+        return NOT_UTF_8
     text = error.text.strip() if error.text else ""
     line = error.lineno
     where = f", line {line}\n  {shown}:{line}{f': {text}' if text else ''}" if line else ""
@@ -284,45 +282,6 @@ def _why_no_python(line: str) -> str:
     return ""
 
 
-_NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
-
-
-_OTHER_FILES = {
-    b"pk\3\4": "a zip: unpack it",
-    b"\x1f\x8b": "a gzip archive: unpack it",
-    b"version https://git-lfs": "a pointer of Git LFS: run `git lfs pull`",
-    b"{\\rtf": "a text of a word processor: save it as plain text",
-    b"<!doctype": "a web page: download the file itself",
-    b"<html": "a web page: download the file itself",
-    b"{": "a notebook: copy your code out of its cells",
-}
-"""What is sometimes saved under a module's name, by its first bytes in small letters."""
-
-
-def why_no_module(source: bytes) -> str:
-    """Return what a source is instead of a module, as the rest of a sentence; or nothing.
-
-    >>> why_no_module(b"<html>"), why_no_module("# café".encode("latin-1"))
-    ('is no module, but a web page: download the file itself', \
-'is not saved as UTF-8; choose that encoding in your editor')
-    """
-    start = source[:4000].removeprefix(codecs.BOM_UTF8).strip()[:2000].lower()
-    for begins, what in _OTHER_FILES.items():
-        if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
-            return f"is no module, but {what}"
-    if b"://" in start and b"\n" not in start and not start.startswith(b"#"):
-        return "is no module, but a link: hand in the file itself"
-    try:
-        source.decode("utf-8")
-    except UnicodeDecodeError:
-        named = ""
-        with contextlib.suppress(SyntaxError):
-            named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-        if named in ("", "utf-8", "utf-8-sig"):
-            return _NOT_UTF_8
-    return ""
-
-
 def _trouble_with_text(source: bytes) -> str:
     """Return why a source cannot be a module, whatever its code is, as the rest of a sentence."""
     lines = source.removeprefix(codecs.BOM_UTF8).splitlines()
@@ -345,4 +304,4 @@ def _trouble_with_text(source: bytes) -> str:
         if source.count(b"\0") < len(source) // 4:
             number = next(n for n, line in enumerate(lines, start=1) if b"\0" in line)
             return f"is not valid Python: a null character, line {number}; rewrite that line"
-    return _NOT_UTF_8  # but UTF-16, which some editors write
+    return NOT_UTF_8  # but UTF-16, which some editors write

@@ -1,7 +1,11 @@
 """What the text of a module tells: which exercises use which, what is still to do, what to lend."""
 
 import ast
+import codecs
+import contextlib
 import functools
+import io
+import tokenize
 
 from course.core.stubs import stub_of
 from course.core.syllabus import find_lesson, lessons
@@ -159,3 +163,43 @@ def with_called(lesson: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return exercises of a lesson, and those that their references call."""
     called = [one for name in names for one in _called_by_reference(lesson, name)]
     return tuple(dict.fromkeys([*names, *called]))
+
+
+# --- what is no module -------------------------------------------------------------------------
+
+NOT_UTF_8 = "is not saved as UTF-8; choose that encoding in your editor"
+
+_OTHER_FILES = {
+    b"pk\3\4": "a zip: unpack it",
+    b"\x1f\x8b": "a gzip archive: unpack it",
+    b"version https://git-lfs": "a pointer of Git LFS: run `git lfs pull`",
+    b"{\\rtf": "a text of a word processor: save it as plain text",
+    b"<!doctype": "a web page: download the file itself",
+    b"<html": "a web page: download the file itself",
+    b"{": "a notebook: copy your code out of its cells",
+}
+"""What is sometimes saved under a module's name, by its first bytes in small letters."""
+
+
+def why_no_module(source: bytes) -> str:
+    """Return what a source is instead of a module, as the rest of a sentence; or nothing.
+
+    >>> why_no_module(b"<html>"), why_no_module("# café".encode("latin-1"))
+    ('is no module, but a web page: download the file itself', \
+'is not saved as UTF-8; choose that encoding in your editor')
+    """
+    start = source[:4000].removeprefix(codecs.BOM_UTF8).strip()[:2000].lower()
+    for begins, what in _OTHER_FILES.items():
+        if start.startswith(begins) and (begins != b"{" or b'"cell' in start):
+            return f"is no module, but {what}"
+    if b"://" in start and b"\n" not in start and not start.startswith(b"#"):
+        return "is no module, but a link: hand in the file itself"
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError:
+        named = ""
+        with contextlib.suppress(SyntaxError):
+            named, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        if named in ("", "utf-8", "utf-8-sig"):
+            return NOT_UTF_8
+    return ""

@@ -226,8 +226,8 @@ def _read(
         holding = [(path, why) for path, why in reading.failed if _may_hold(path, why, stem)]
         to_do[stem] = exercises_to_do(stem, modules.get(stem))
         meant[stem] = files_meant(stem, files, to_do[stem])
-        is_undone = stem not in modules or is_stub(modules[stem], stem)
-        if is_undone and stem not in unread and holding:
+        is_undone = holding and (stem not in modules or is_stub(modules[stem], stem))
+        if is_undone and stem not in unread:
             path, error = holding[0]
             may_hold = f", which may contain {stem}.py" if is_of_this_machine(error) else ""
             unread[stem] = f"{_could_not_read(path, error)}{may_hold}."

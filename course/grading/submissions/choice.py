@@ -233,8 +233,10 @@ def note_code_elsewhere(
             lesson = find_lesson(stem)
             here = names & (defined - stubs_in(source, lesson))
             if written := [one.name for one in lesson.exercises if one.name in here]:
-                place_ = f"{'exercises/' * (file.path[-1] == f'{stem}.py')}{stem}.py"
-                says = f"has code for {listed(written)}, which counts only in {place_}"
+                where = f"{stem}.py"
+                if file.path[-1] == where:
+                    where = f"exercises/{where}"
+                says = f"has code for {listed(written)}, which counts only in {where}"
                 reading.note(file.path, says)
 
 
@@ -274,13 +276,11 @@ def note_others(
         if len(others) <= MAX_COMPARED:
             others = [file for file in others if not _is_same(file, module)]
             different = "different "
-    if chosen:
+    if chosen and module is not None:
         is_so_called = is_module if is_module(chosen.path, stem) else is_renamed
         copies = [file for file in others if is_so_called(file.path, stem)]
         others = [file for file in others if not is_so_called(file.path, stem)]
-        if module is None:
-            pass  # it says why it was not read
-        elif copies:
+        if copies:
             is_newest = all(_is_newer(chosen, than=copy) for copy in copies)
             reading.notes.append(
                 f"{len(copies) + 1} {different}copies of {name}: {shown(*chosen.path)} was graded"
@@ -292,7 +292,7 @@ def note_others(
         reading.notes.append(f"{len(others):,} files that may be meant as {name} were not graded")
         return
     for file in others:
-        if module is not None:
+        if chosen:
             why = f"{place(chosen.path)} {_why_it_counts(stem, chosen, file)}"
         elif is_notebook(file.path):
             why = f"it is a notebook, but {name} is what counts"

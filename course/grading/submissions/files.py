@@ -17,7 +17,7 @@ from course.grading.names import shown
 from course.grading.submissions.archives import Member
 from course.grading.submissions.file_names import MAX_DEPTH, MAX_LENGTH, is_hidden
 from course.grading.submissions.limits import HasOtherNames, OverLimit, Unreadable
-from course.testing.loading import why_no_module
+from course.testing.source import why_no_module
 
 MAX_FILES = 20_000
 """In the folder of one student, and in the archives, that are not hidden; the rest is not seen."""

@@ -2,6 +2,8 @@
 
 import io
 import struct
+import subprocess
+import sys
 import time
 import zlib
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 from classes import read_submissions
 
+from course import ROOT
 from course.core.syllabus import lessons
 from course.grading.submissions import SubmissionsError, limits, process
 from course.grading.submissions.process import read_class
@@ -145,6 +148,12 @@ def test_a_class_is_read_in_another_process_as_in_this_one(tmp_path):
     assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(SubmissionsError, match="does not exist"):
         read_class(tmp_path / "nowhere")
+
+
+def test_what_reads_a_class_loads_no_pytorch():
+    """It would take seconds, and memory that is bounded; nothing that is read is run."""
+    asks = "import course.grading.submissions.process, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asks], cwd=ROOT).returncode == 0
 
 
 @pytest.mark.parametrize(
