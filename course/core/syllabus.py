@@ -197,7 +197,7 @@ def find_exercises(name: str) -> tuple[Exercise, ...]:
     in_lower_case = {one.lower(): exercises for one, exercises in known.items()}
     if wanted.lower() in in_lower_case:
         return in_lower_case[wanted.lower()]
-    short = [one for lesson in lessons() for one in (lesson.stem, *_names_of(lesson))]
+    short = [name for name in known if name.isidentifier()]
     meant = "" if name.isdigit() else did_you_mean(wanted, known if "." in wanted else short)
     numbered = ", ".join(f"{lesson.number} {lesson.stem}" for lesson in lessons())
     advice = meant or f"the lessons are {numbered}"
@@ -208,10 +208,6 @@ def name_for_check(exercise: Exercise) -> str:
     """Return the name that stands for this exercise alone, not for its lesson."""
     shared = exercise.name in [lesson.stem for lesson in lessons()]
     return f"{exercise.lesson}.{exercise.name}" if shared else exercise.name
-
-
-def _names_of(lesson: Lesson) -> list[str]:
-    return [exercise.name for exercise in lesson.exercises]
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -163,11 +163,12 @@ def _print_breaks(published: "PublishedModel") -> None:
     """Print a table of losses, and below it what each broken model says."""
     from course.experiments import llama as experiment
     from course.experiments.gpt import students_code
+    from course.publishing.figures import of_room
 
     name, ids = experiment.sample_ids(published)
     results = {}
     click.echo(f"\nLoss on {ids.shape[1]} tokens of {name}, nats per token.\n")
-    for broken in experiment.BREAKS:
+    for broken in of_room("llama", "breaks").BREAKS:
         with students_code(f"The model with {broken.title}"):
             results[broken.title] = experiment.measure(published, broken, ids)
         click.echo(f"{broken.title:<36}{results[broken.title][0]:>8.3f}")

@@ -14,6 +14,7 @@ from torch import Tensor
 from course.data.kingdom import kingdom_text
 from course.data.published import PublishedModel, open_smollm2
 from course.experiments import llama
+from course.lessons.llama.breaks import BREAKS
 from course.publishing.figures.measured import measure, packed
 
 SENTENCE = "Paris is the capital of France. Rome is the capital of"
@@ -36,7 +37,7 @@ def breaks_kingdom(quick: bool) -> dict[str, Any]:
 
 def _breaks(published: PublishedModel, text: str, ids: Tensor, quick: bool) -> dict[str, Any]:
     rows = []
-    for broken in llama.BREAKS[: 2 if quick else None]:
+    for broken in BREAKS[: 2 if quick else None]:
         loss, *answers = llama.measure(published, broken, ids)
         rows.append([broken.title, round(loss, 3), *answers])
     return {"text": text, "breaks": rows}

@@ -10,17 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from course.core import answers
 from course.core.files import write_atomically
 from course.core.stubs import stubs_in
 from course.core.syllabus import Lesson, Status, find_lesson
 from course.mistakes.diagnosis import diagnoser
-from course.publishing.figures.measured import committed, unpacked
 from course.publishing.figures.words import listing
 from course.student.exercises import reference_exercises, written_exercises
-from course.student.instrument.positions import EXERCISES, NotShown, claims_on, differ, numbers_of
+from course.student.instrument.scene import NotShown, differ, own_scenes
 from course.student.progress import load, save
 from course.student.warm.process import how_it_ended, results
 from course.student.warm.server import Run
@@ -49,30 +46,29 @@ def write_own(folder: Path, status: Mapping[str, str], tell: Tell) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    text = json.dumps(own_scenes(status, tell), ensure_ascii=False)
+    text = json.dumps(shown_scenes(status, tell), ensure_ascii=False)
     write_atomically(folder / "own.js", f"window.COURSE_OWN = {text};\n")
 
 
-def own_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any]]:
+def shown_scenes(status: Mapping[str, str], tell: Tell) -> dict[str, dict[str, Any]]:
     """Return for each scene of which an exercise was begun what to draw and to say.
 
     Results are kept until a file that they depend on changes.
 
     Returns:
-        numbers: as `numbers_of` gives them, in lists, or None if there are none; says: sentences,
-        each with its mark, what is wrong first; drawn: whose functions are drawn.
+        numbers: as in `OwnScene`, in lists, or None if there are none; says: sentences, each with
+        its mark, what is wrong first; drawn: whose functions are drawn.
     """
-    begun = {scene: names for scene in EXERCISES if (names := _begun(scene))}
+    begun = {scene: names for scene in own_scenes() if (names := _begun(scene))}
     requests = {scene: _request(scene, names, status) for scene, names in begun.items()}
     keys = {scene: _key(request, status) for scene, request in requests.items()}
     kept = load("own")
     known = {scene: kept[scene] for scene in begun if _is_of(kept.get(scene), keys[scene])}
     missing = [scene for scene in begun if scene not in known]
     if missing:
-        lessons = listing([EXERCISES[scene][0] for scene in missing])
+        lessons = listing([own_scenes()[scene][0] for scene in missing])
         tell(f"running your functions of {lessons} for the figures")
-        table = {"learned": unpacked(committed()["learned"]["positions"]).tolist()}
-        found = results(__name__, [requests[scene] | table for scene in missing])
+        found = results(__name__, [requests[scene] for scene in missing])
         for scene, message in zip(missing, found, strict=True):
             shown = _shown(scene, begun[scene], message)
             known[scene] = {"key": keys[scene], "shown": shown}
@@ -87,16 +83,16 @@ def _is_of(kept: Any, key: str) -> bool:
 
 def _begun(scene: str) -> list[str]:
     """Return the exercises of a scene that are more than stubs."""
-    stem, names = EXERCISES[scene]
+    stem, drawn = own_scenes()[scene]
     lesson = find_lesson(stem)
     if not lesson.module().is_file():
         return []
     stubs = stubs_in(lesson.module().read_bytes(), lesson)
-    return [name for name in names if name not in stubs]
+    return [name for name in drawn.exercises if name not in stubs]
 
 
 def _request(scene: str, names: list[str], status: Mapping[str, str]) -> dict[str, Any]:
-    stem, _ = EXERCISES[scene]
+    stem, _ = own_scenes()[scene]
     tested = [name for name in names if status.get(name) != Status.PASSED]
     module = str(find_lesson(stem).module())
     return {"lesson": stem, "module": module, "scene": scene, "tested": tested}
@@ -113,8 +109,9 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
         lesson.room / "mistakes.txt",
         lesson.room / "styles.py",
         answers.pack(),
-        *(_HERE / name for name in ("own.py", "positions.py")),
-        find_lesson("learned").room / "figures" / "to_play_with.json",
+        *sorted(_HERE.glob("*.py")),
+        *sorted(lesson.room.parent.glob("*/own.py")),
+        lesson.room / "figures" / "to_play_with.json",
     ):
         digest.update(path.read_bytes() if path.is_file() else b"missing")
     return digest.hexdigest()
@@ -122,7 +119,7 @@ def _key(request: dict[str, Any], status: Mapping[str, str]) -> str:
 
 def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, Any]:
     """Return what to draw and to say, from the message of a run."""
-    stem, every = EXERCISES[scene]
+    stem, drawn_of = own_scenes()[scene]
     match message:
         case {"done": found}:
             pass
@@ -138,7 +135,7 @@ def _shown(scene: str, names: list[str], message: dict[str, Any]) -> dict[str, A
     says += [{"mark": "✗", "text": sentence} for sentence in broken[:1]]
     if not says:
         says = [{"mark": "✓", "text": " ".join(claim for claim, _ in found["claims"])}]
-    borrowed = [name for name in every if name not in names]
+    borrowed = [name for name in drawn_of.exercises if name not in names]
     others = f", and with the reference's {listing(borrowed)}" if borrowed else ""
     drawn = f"Drawn with your {listing(names)}{others}."
     if found.get("numbers") is None:
@@ -163,17 +160,16 @@ def perform(
     module: str,
     scene: str,
     tested: list[str],
-    learned: list[list[float]],
 ) -> dict[str, Any]:
     """Return a scene's numbers and claims, or the trouble with them, and what the tests find."""
-    path, rows = Path(module), torch.tensor(learned)
+    path, (_, drawn) = Path(module), own_scenes()[scene]
     run.end_after(SECONDS_TO_DRAW)
     found: dict[str, Any] = {}
     try:
-        own = numbers_of(scene, written_exercises(path, find_lesson(lesson)), rows)
-        right = numbers_of(scene, reference_exercises(find_lesson(lesson)), rows)
+        own = drawn.numbers(written_exercises(path, find_lesson(lesson)))
+        right = drawn.numbers(reference_exercises(find_lesson(lesson)))
         found["differ"] = differ(own, right)
-        found["claims"] = claims_on(scene, own, right)
+        found["claims"] = drawn.claims(own, right)
         found["numbers"] = {
             name: [[round(number, 7) for number in row] for row in table.tolist()]
             for name, table in own.items()

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import torch
 from toy_model import write_toy
 
 from course.core.schemes import SCHEMES, ModelSize, schemes_for
@@ -29,14 +28,14 @@ from course.experiments import (
 )
 from course.experiments.character_gpt import ALWAYS
 from course.experiments.training import QUICK, TrainingSettings
-from course.lessons.gpt.word_models import SIZE
+from course.lessons.llama.breaks import BREAKS
 from course.lessons.longer import measure as far
 from course.mistakes import alternatives
 from course.mistakes.variant import reference_text
 from course.publishing.building.notebooks import LAB, SHOOT_OUT, notebook_from, source_of
 from course.student import exercises
 from course.student.exercises import passing_exercises, reference_exercises, written_exercises
-from course.student.instrument.positions import EXERCISES, claims_on, numbers_of
+from course.student.instrument.scene import own_scenes
 from course.student.progress import PASSED
 from course.testing.loading import load_module
 
@@ -346,7 +345,7 @@ def test_a_published_model_reads_writes_and_breaks(style, tmp_path):
     skip_unless_it_differs_in(("lookup", "learned", "rope", "gpt", "llama"), style)
     published = open_smollm2(write_toy(tmp_path / FILE))
     _, ids = llama.sample_ids(published, 40)
-    losses = [llama.measure(published, broken, ids)[0] for broken in llama.BREAKS]
+    losses = [llama.measure(published, broken, ids)[0] for broken in BREAKS]
     _, ids = llama.sample_ids(published, 60)
     losses += [far.losses_far(published, way, ids)[0] for way in far.ways(published)]
     assert all(map(math.isfinite, losses))
@@ -357,12 +356,11 @@ def test_a_published_model_reads_writes_and_breaks(style, tmp_path):
 
 def test_the_figures_draw_it_as_the_reference(style):
     skip_unless_it_differs_in([*EARLIER, "longer"], style)
-    learned = torch.randn(20, SIZE.n_embd)
-    for scene, (stem, _) in EXERCISES.items():
+    for stem, scene in own_scenes().values():
         lesson = find_lesson(stem)
-        own = numbers_of(scene, written_exercises(lesson.module(), lesson), learned)
-        right = numbers_of(scene, reference_exercises(lesson), learned)
-        assert not any(broken for _, broken in claims_on(scene, own, right))
+        own = scene.numbers(written_exercises(lesson.module(), lesson))
+        right = scene.numbers(reference_exercises(lesson))
+        assert not any(broken for _, broken in scene.claims(own, right))
 
 
 NOTEBOOKS = [*(lesson.notebook.stem for lesson in lessons()), LAB, SHOOT_OUT]

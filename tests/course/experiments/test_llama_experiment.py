@@ -17,6 +17,7 @@ from course.data.published import FILE, open_smollm2
 from course.data.reading import DataError
 from course.experiments import llama, llama_mine
 from course.experiments.writing import write_until
+from course.lessons.llama.breaks import BREAKS
 from course.lessons.longer import measure as far
 from course.student.exercises import all_written_exercises, passing_exercises
 from course.student.warm.server import SLACK
@@ -69,7 +70,7 @@ def test_only_distances_count_and_every_other_break_is_noticed(data):
     published = open_smollm2()
     _, ids = llama.sample_ids(published)
     losses = {}
-    for broken in llama.BREAKS:
+    for broken in BREAKS:
         model, exercises = llama.load(published, broken)
         losses[broken.title] = llama.loss(model, exercises, ids)
     right, moved, *others = losses.values()
@@ -84,7 +85,7 @@ def test_the_command_says_what_it_loads_and_what_is_borrowed(data):
     assert "RMSNorm" in said  # borrowed: nobody has written it
     assert "1,700 positions" in experiment("llama", "--ask", "a" * 1701, status=1)
     said = experiment("llama", "--breaks")
-    for broken in llama.BREAKS:
+    for broken in BREAKS:
         assert said.count(broken.title) >= 2, broken.title
 
 
@@ -214,7 +215,7 @@ def mine():
 
 def loss_of(title):
     published = open_smollm2()
-    variant = next(one for one in llama.BREAKS if one.title == title)
+    variant = next(one for one in BREAKS if one.title == title)
     model, exercises = llama.load(published, variant)
     return llama.loss(model, exercises, llama.sample_ids(published)[1])
 

@@ -25,17 +25,10 @@ from course.student.exercises import (
     written_exercises,
 )
 from course.student.instrument import own
-from course.student.instrument.own import own_scenes
-from course.student.instrument.positions import (
-    EXERCISES,
-    FACTORS,
-    NotShown,
-    claims_on,
-    numbers_of,
-)
+from course.student.instrument.own import shown_scenes
+from course.student.instrument.scene import NotShown, own_scenes
 
 STEMS = ("learned", "sinusoidal", "rope", "longer")
-LEARNED = torch.randn(12, 4, generator=torch.Generator().manual_seed(1))
 AS_IT_IS = " => "
 BACKWARDS = "torch.cat((-x2, x1) => torch.cat((x2, -x1)"
 WRONG_BASE = "return base ** => return (base / 10) **"
@@ -73,8 +66,8 @@ def student(repository):
 
 
 def reference(scene):
-    lesson = find_lesson(EXERCISES[scene][0])
-    return numbers_of(scene, reference_exercises(lesson), LEARNED)
+    stem, drawn = own_scenes()[scene]
+    return drawn.numbers(reference_exercises(find_lesson(stem)))
 
 
 @pytest.fixture
@@ -82,9 +75,9 @@ def changed(student):
     """`changed("rope", "old => new")`: the numbers of a scene from the reference with this edit."""
 
     def numbers(scene, change):
-        lesson = find_lesson(EXERCISES[scene][0])
-        student(**{lesson.stem: change})
-        return numbers_of(scene, written_exercises(lesson.module(), lesson), LEARNED)
+        stem, drawn = own_scenes()[scene]
+        student(**{stem: change})
+        return drawn.numbers(written_exercises(find_lesson(stem).module(), find_lesson(stem)))
 
     return numbers
 
@@ -112,13 +105,17 @@ def test_hands_and_rows_are_where_their_formula_says():
     yarn = reference("longer")["yarn"]
     assert yarn[0].tolist() == pytest.approx([10000 ** (-i / 8) for i in range(8)])
     assert yarn[-1, 0] == 1 and yarn[-1, 7].item() == pytest.approx(10000 ** (-7 / 8) / 8)
-    assert FACTORS[0] == 1 and FACTORS[-1] == 8
-    assert torch.equal(reference("learned")["rows"], LEARNED)
+    trained = unpacked(committed()["learned"]["positions"])
+    assert torch.equal(reference("learned")["rows"], trained)
 
 
-@pytest.mark.parametrize("scene", EXERCISES)
+def claims_on(scene, own):
+    return own_scenes()[scene][1].claims(own, reference(scene))
+
+
+@pytest.mark.parametrize("scene", own_scenes())
 def test_no_claim_breaks_on_the_reference(scene):
-    claims = claims_on(scene, reference(scene), reference(scene))
+    claims = claims_on(scene, reference(scene))
     assert claims and not any(broken for _, broken in claims)
 
 
@@ -138,7 +135,7 @@ def test_no_claim_breaks_on_the_reference(scene):
     ],
 )
 def test_a_wrong_function_breaks_the_claim_that_it_is_about(changed, scene, change, claim, words):
-    broken = [broken for _, broken in claims_on(scene, changed(scene, change), reference(scene))]
+    broken = [broken for _, broken in claims_on(scene, changed(scene, change))]
     assert re.search(words, broken[claim]) and not any(broken[:claim])
 
 
@@ -155,7 +152,7 @@ def test_a_wrong_function_breaks_the_claim_that_it_is_about(changed, scene, chan
         ("clock", "return base ** => return None **", "raises TypeError"),
         ("clock", "flatten(-2).float() => flatten(-2) * 1j", "complex"),
         ("clock", "flatten(-2).float() => flatten(-2) / 0", "NaN"),
-        ("learned", "(max_seq_len, n_embd)) => (max_seq_len + 1, n_embd))", "(12, 4)"),
+        ("learned", "(max_seq_len, n_embd)) => (max_seq_len + 1, n_embd))", "(64, 32)"),
         ("longer", "return theta * (keep => return [1.0] if True else (keep", "returns a list"),
     ],
 )
@@ -175,7 +172,7 @@ def test_public_pages_get_nothing_of_a_student(tmp_path):
 
 
 def found(status=(), tell=print):
-    return own_scenes(dict(status), tell)
+    return shown_scenes(dict(status), tell)
 
 
 def marks(scene):
