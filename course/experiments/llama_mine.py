@@ -65,7 +65,7 @@ def measure_mine() -> Mine:
 
 
 def losses_of_breaks(text: str) -> dict[str, float]:
-    """Return the measured loss of each of lesson 9's breaks on the text of this name, by its title."""
+    """Return the measured loss of each of the `BREAKS` on a text, by its title."""
     name = "breaks" if text == "Shakespeare" else "breaks_kingdom"
     return {title: loss for title, loss, *_ in measured("llama", name)["breaks"]}
 
