@@ -100,6 +100,11 @@ _NOT_THERE = (
 _ALWAYS_THERE = {"torch", "numpy", "typing_extensions", *sys.stdlib_module_names}
 
 
+def imports_of(module: types.ModuleType) -> Imports:
+    """Return what `import` does in a student's module."""
+    return module.__builtins__["__import__"]
+
+
 class Missing(types.ModuleType):
     """A library that is not there: to take names from it is no error, but to use them is."""
 

@@ -39,7 +39,7 @@ from course.testing.fair_play import (
     settings_restored,
     student_files,
 )
-from course.testing.imports import Earlier, Imports, Missing, names_defined_by
+from course.testing.imports import Earlier, Imports, Missing, imports_of, names_defined_by
 from course.testing.outcomes import Wrong
 from course.testing.source import NOT_UTF_8, sources_of_earlier, why_no_module
 
@@ -193,7 +193,7 @@ def _failing(error: BaseException) -> Callable[..., NoReturn]:
 
 def _execute(code: types.CodeType, module: types.ModuleType) -> None:
     """Run a module's code; a library that is missing is one only for what uses it."""
-    given, missing = dict(module.__dict__), module.__builtins__["__import__"].missing
+    given, missing = dict(module.__dict__), imports_of(module).missing
     failed: ModuleNotFoundError | None = None
     while True:
         try:

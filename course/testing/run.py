@@ -12,7 +12,7 @@ from course.testing.clock import TimeIsUp, time_limit
 from course.testing.errors import location, short_path
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
-from course.testing.imports import Earlier
+from course.testing.imports import Earlier, imports_of
 from course.testing.loading import DEFINITIONS, LEAST, LEFT_OUT, load_module
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
@@ -48,7 +48,7 @@ def open_module(path: Path, seed: int) -> Module:
         module = load_in_time(path)
     except Wrong as wrong:
         return Module(path, None, str(wrong), source=source)
-    left_out, libraries = module.__dict__[LEFT_OUT], module.__builtins__["__import__"].libraries
+    left_out, libraries = module.__dict__[LEFT_OUT], imports_of(module).libraries
     examination = Examination(Executor(module), source, seed)
     return Module(path, examination, "", left_out, libraries, source=source)
 
