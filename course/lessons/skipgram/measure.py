@@ -72,14 +72,7 @@ def scores_and_pmi(quick: bool) -> dict[str, Any]:
 
 def analogies(quick: bool) -> dict[str, Any]:
     """Return how many of Google's questions GloVe answers, and vectors trained on Shakespeare."""
-    path, sections = data_folder() / "questions-words.txt", {}
-    text = read_text(path, "fetch it with: course data analogies").lower()
-    for line in text.splitlines():
-        first, *rest = line.split()
-        if first == ":":
-            section = sections[rest[0]] = []
-        else:
-            section.append([first, *rest])
+    sections = google_s_questions()
     glove, real = open_glove(), words_of(shakespeare())
     units = F.normalize(glove.tensor(), dim=-1)
     everything = [words for asked in sections.values() for words in asked]
@@ -94,6 +87,23 @@ def analogies(quick: bool) -> dict[str, Any]:
             way: n_right(rows, real.words, everything) for way, (rows, _) in ways
         },
     }
+
+
+def google_s_questions() -> dict[str, list[list[str]]]:
+    """Return the questions "a is to b as c is to d" of each section, in small letters.
+
+    Raises:
+        DataError: they were not fetched.
+    """
+    path, sections = data_folder() / "questions-words.txt", {}
+    text = read_text(path, "fetch it with: course data analogies").lower()
+    for line in text.splitlines():
+        first, *rest = line.split()
+        if first == ":":
+            section = sections[rest[0]] = []
+        else:
+            section.append([first, *rest])
+    return sections
 
 
 def n_right_by_rule(units: Tensor, index: dict[str, int], asked: list[list[str]]) -> list[int]:

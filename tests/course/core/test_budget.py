@@ -21,7 +21,7 @@ BUDGETS = {
     "course/lessons/*/mistakes.txt": 5_950,
     "course/lessons/*/styles.py": 1_550,
     "tests/test_*.py": 6_300,
-    "tests/course": 18_934,
+    "tests/course": 18_937,
 }
 CODE = {".py", ".js", ".css", ".html", ".toml", ".txt"}
 
