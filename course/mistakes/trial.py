@@ -127,7 +127,10 @@ def main(stem: str, exercise: str | None, pairs: int) -> None:
         if exercise and exercise not in names:
             raise click.UsageError(f"{exercise} is no exercise of {stem}: {', '.join(names)}")
         for one in (*mistakes(stem), *alternatives(stem)):
-            _ = one.variant.text  # or raises, if an edit does not apply
+            one.variant.module()  # or raises, if an edit does not apply
+    except SyntaxError as error:
+        said = f"{error.filename}: what it makes is not valid Python: {error.msg}"
+        raise click.UsageError(said) from None
     except (UnknownName, TableError, EditError) as error:
         raise click.UsageError(str(error)) from None
     if pairs:

@@ -14,7 +14,7 @@ from course.testing.errors import asks_for_input
 from course.testing.executor import Executor
 from course.testing.inputs import Draw
 from course.testing.outcomes import NotRun, Stopped, StudentError, TimedOut, ToDo, Wrong
-from course.testing.show import show
+from course.testing.show import GOT, labeled, show
 from course.testing.source import (
     definitions,
     is_still_a_stub,
@@ -223,7 +223,7 @@ def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exceptio
         where = [f"at      {failure.where}"] if failure.where else []
         sentence = _in_plain_words(failure, exercise) or f"{exercise} raised {failure}".rstrip()
         return Status.WRONG, failure, expect.message(sentence, last_call, *where)
-    got = [f"got     {show(last_call.result)}"] if last_call else []
+    got = [labeled(GOT, show(last_call.result))] if last_call else []
     sentence = f"the test could not go on with what {exercise} returned"
     reason = f"because {type(failure).__name__}: {failure}"
     return Status.WRONG, failure, expect.message(sentence, last_call, *got, reason)

@@ -19,7 +19,11 @@ from course.testing.door import Call, Function, Handle
 from course.testing.outcomes import StudentError, Wrong
 from course.testing.plain import Foreign
 from course.testing.show import (
+    CALLED,
+    GOT,
+    WANT,
     is_shown_whole,
+    labeled,
     show,
     show_call,
     show_dtype,
@@ -154,7 +158,7 @@ def _number(value: Any) -> int | float | None:
 
 def _wrong_kind(got: Any, sentence: str) -> Wrong:
     mismatches.append((got, 0.0))
-    return Wrong(message(sentence, _call_that_gave(got), f"got     {_show_with_type(got)}"))
+    return Wrong(message(sentence, _call_that_gave(got), labeled(GOT, _show_with_type(got))))
 
 
 def _kind_and_shape(value: Any) -> str:
@@ -227,7 +231,7 @@ def message(sentence: str, call: Call | None, *details: str) -> str:
         return sentence
     lines = [sentence, ""]
     if call is not None:
-        lines.append(_folded(f"called  {show_call(call, _maker(call))}"))
+        lines.append(_folded(labeled(CALLED, show_call(call, _maker(call)))))
     lines += map(_folded, details)
     return "\n".join(lines).rstrip()
 
@@ -298,7 +302,7 @@ def _compare(got: Any, want: Any, tolerance: float | None, what: str, whole: tup
         if _is_brief:
             return Wrong(sentence)
         show_it = _show_with_type if show(whole_got) == show(whole_want) else show
-        shown = [f"got     {show_it(whole_got)}", f"want    {show_it(whole_want)}"]
+        shown = [labeled(GOT, show_it(whole_got)), labeled(WANT, show_it(whole_want))]
         if what and tolerance:
             size = abs(want) if isinstance(want, float) else 1.0
             shown.append(f"within  {show_number(tolerance * max(1.0, size))}")
@@ -436,7 +440,7 @@ def _first_place(got: torch.Tensor, want: torch.Tensor, off: torch.Tensor) -> li
     row = place[:-1]
     if is_shown_whole(want) or not is_shown_whole(want[row]):
         return [line]
-    return [line, f"got{list(row)}  {show(got[row])}", f"want{list(row)} {show(want[row])}"]
+    return [line, f"{GOT}{list(row)}  {show(got[row])}", f"{WANT}{list(row)} {show(want[row])}"]
 
 
 _FEW = 4
@@ -450,7 +454,7 @@ def _apart(got: Any, want: Any) -> str:
         shown = f"{got:.9g}", f"{want:.9g}"
     if shown[0] == shown[1]:
         shown = repr(got), repr(want)
-    return f"got {shown[0]}, want {shown[1]}"
+    return f"{GOT} {shown[0]}, {WANT} {shown[1]}"
 
 
 def _show_with_type(value: Any) -> str:

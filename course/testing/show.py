@@ -10,11 +10,19 @@ from course.testing.door import Call, Handle
 from course.testing.executor import GeneratorSeed
 from course.testing.plain import Foreign
 
+CALLED, GOT, WANT = "called", "got", "want"
+"""What begins a line of a message: a call, what it gave, and what it should have given."""
+
 _SMALL = 16
 """A tensor with more elements is shown by its shape alone."""
 
 _LONG = 40
 """Of a list with more items the first ones are shown."""
+
+
+def labeled(label: str, text: str) -> str:
+    """Return a line of a message."""
+    return f"{label:<8}{text}"
 
 
 def show(value: Any) -> str:

@@ -14,12 +14,13 @@ from course.core.syllabus import Exercise, Lesson
 from course.grading.grades import Grades, LessonGrade, StudentGrade
 from course.testing.messages.message import message_about
 from course.testing.result import ExerciseResult
+from course.testing.show import CALLED, GOT, WANT
 
 MAX_EXAMPLES = 25
 """Of so many students the shortest example is taken."""
 MAX_LENGTH = 600
 """The characters of an example."""
-_LINES = re.compile(r"^(?:called|got|want) .*(?:\n +.*)*", re.MULTILINE)
+_LINES = re.compile(rf"^(?:{CALLED}|{GOT}|{WANT}) .*(?:\n +.*)*", re.MULTILINE)
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _Seen = tuple[StudentGrade, LessonGrade, ExerciseResult]
 """An exercise of a student that is wrong."""
@@ -98,9 +99,9 @@ def _example(details: str, lesson: Lesson) -> str:
     text = "\n".join(parts)
     got, want = (
         {one.partition(" ")[2].strip() for one in parts if one.startswith(name)}
-        for name in ("got ", "want ")
+        for name in (f"{GOT} ", f"{WANT} ")
     )
-    is_short = len(text) <= MAX_LENGTH and "\ngot " in text
+    is_short = len(text) <= MAX_LENGTH and f"\n{GOT} " in text
     has_quotes = any(quote in text for quote in "\"'“")
     is_ours = _words(lesson).issuperset(_WORD.findall(text))
     return text if is_short and is_ours and not has_quotes and got != want else ""
@@ -108,5 +109,6 @@ def _example(details: str, lesson: Lesson) -> str:
 
 @cache
 def _words(lesson: Lesson) -> frozenset[str]:
-    ours = "called got want a an empty tensor of on the meta device nan inf float32 float64 int64"
-    return frozenset(_WORD.findall(f"{ours} {lesson.tests.read_text(encoding='utf-8')}"))
+    values = "a an empty tensor of on the meta device nan inf float32 float64 int64"
+    ours = f"{CALLED} {GOT} {WANT} {values} {lesson.tests.read_text(encoding='utf-8')}"
+    return frozenset(_WORD.findall(ours))

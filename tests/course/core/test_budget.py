@@ -4,6 +4,8 @@ A corner case needs a person who met it, a demand a lesson that teaches it, and 
 would miss it.
 """
 
+from pathlib import Path
+
 import pytest
 
 from course import ROOT
@@ -13,15 +15,15 @@ BUDGETS = {
     "course/core": 927,
     "course/data": 1_135,
     "course/experiments": 1_783,
-    "course/grading": 8_171,
-    "course/mistakes": 2_647,
+    "course/grading": 8_173,
+    "course/mistakes": 2_650,
     "course/publishing": 4_259,
     "course/student": 2_882,
-    "course/testing": 4_053,
+    "course/testing": 4_065,
     "course/lessons/*/mistakes.txt": 5_950,
     "course/lessons/*/styles.py": 1_550,
     "tests/test_*.py": 6_300,
-    "tests/course": 18_937,
+    "tests/course": 18_941,
 }
 CODE = {".py", ".js", ".css", ".html", ".toml", ".txt"}
 
@@ -32,7 +34,9 @@ def test_no_part_is_larger_than_its_budget(part, most):
     found = [path for one in places for path in (one.rglob("*") if one.is_dir() else [one])]
     code = [path for path in found if path.suffix in CODE and "golden" not in path.parts]
     n_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in code)
-    assert 0 < n_lines <= most
+    assert n_lines
+    advice = f"shorten it, or raise the number in {Path(__file__).name}, if it is worth that"
+    assert n_lines <= most, f"{part} has {n_lines:,} lines, {n_lines - most} too many: {advice}"
 
 
 def test_every_package_has_a_budget():

@@ -47,6 +47,7 @@ FILES = {  # file -> how an exercise's part begins; how often at least what is i
             (2, "alternatives (+)", r"^\+ "),
         ],
     ),
+    "course/lessons/{stem}/styles.py": ("", [(1, "alternative", r"^(?:def|class) ")]),
 }
 
 
@@ -111,10 +112,10 @@ def test_names_are_unique_and_words_are_about_exercises():
 
 def test_each_gap_is_a_sentence(golden, tmp_path):
     number = STEMS.index("rope") + 1
-    _text, notebook, solution, tests, catalogue = (
+    _text, notebook, solution, tests, catalogue, styles = (
         pattern.format(number=number, stem="rope") for pattern in FILES
     )
-    for path in (SYLLABUS, notebook, solution, tests, catalogue):  # and no text
+    for path in (SYLLABUS, notebook, solution, tests, catalogue, styles):  # and no text
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
     for path, old, new in [

@@ -27,12 +27,11 @@ from course.grading.reports.tables import grades_csv
 from course.grading.submissions import Submission
 from course.testing import result as grading
 from course.testing.messages.message import plain_message
+from course.testing.show import CALLED, GOT, WANT, labeled
 
-MESSAGE = (
-    "the values are not the ones they should be\n\n"
-    "  called  rotate_half([3, 4])\n"
-    "  got     [4, -3]\n"
-    "  want    [-4, 3]"
+DETAILS = {CALLED: "rotate_half([3, 4])", GOT: "[4, -3]", WANT: "[-4, 3]"}
+MESSAGE = "the values are not the ones they should be\n\n" + "\n".join(
+    f"  {labeled(*one)}" for one in DETAILS.items()
 )
 
 PASSED, WRONG, TO_DO, NOT_RUN = Status.PASSED, Status.WRONG, Status.TO_DO, Status.NOT_RUN
