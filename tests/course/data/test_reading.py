@@ -70,6 +70,7 @@ def test_a_mark_and_the_line_ends_of_windows_change_nothing(folder, encoding, li
     assert load_corpus().text == LINES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["positions none", "gpt --long"])
 def test_every_experiment_says_in_one_sentence_what_its_text_is(folder, command):
     content, said = DAMAGED["a pointer of Git LFS"]

@@ -61,6 +61,7 @@ def test_tinyshakespeare_has_65_characters_and_204062_words_of_12631_kinds(text)
     assert WordTokenizer.from_text(text, min_count=5).vocab_size == 3_330
 
 
+@pytest.mark.slow
 def test_the_byte_pairs_in_the_repository_were_learned_from_tinyshakespeare(text):
     tokenizer = bpe_tokenizer()
     assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -304,6 +304,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_trains_both_and_then_finds_them_again(folder):
     said = experiment("gpt", "--seed", "3")
     assert "16 features, 2 heads and" in said and "seed 3" in said

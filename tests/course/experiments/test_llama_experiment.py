@@ -220,6 +220,7 @@ def loss_of(title):
     return llama.loss(model, exercises, llama.sample_ids(published)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stem", "edits", "title"),
     [
@@ -270,6 +271,7 @@ def test_the_code_runs_in_another_process(data):
     assert {*found.sources.values()} <= {"yours", "borrowed"}
 
 
+@pytest.mark.slow
 def test_code_that_never_ends_is_stopped(data, monkeypatch):
     monkeypatch.setattr(llama_mine, "SECONDS", 0.01 - SLACK)  # no code is so fast
     assert "didn't finish" in experiment("llama", "--mine", status=1)

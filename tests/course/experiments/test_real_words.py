@@ -90,6 +90,7 @@ def test_tables_after_some_epochs_are_those_of_a_training_that_ends_there(words)
         torch.testing.assert_close((found.center, found.context), alone, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_with_features_enough_scores_come_to_rest_at_pmi_minus_log_5(words):
     """And not at PMI: the mean difference from that is log 5."""
     (tables,) = real_words.trained(words, (60,), n_embd=100, blocks_per_step=8).values()

@@ -105,6 +105,7 @@ def test_an_unfit_grader_stops_at_once(monkeypatch):
 # --- what a result depends on ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_judges_and_workers_import_is_what_a_result_depends_on():
     script = (
         "import sys, course.grading.judge.judge, course.grading.sandbox.fork_server\n"

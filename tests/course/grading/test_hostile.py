@@ -455,6 +455,7 @@ def test_no_memory_is_made_for_what_is_only_announced(pair, lengths):
         receive(pair[0], within(60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [None, 5, "abc", (), (1,), [1, {}], (1, 2, 3), (1, []), {0: 1, 1: 2}, torch.zeros(2, 3)],

@@ -89,6 +89,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_zip_is_read_or_refused_in_bounded_time(tmp_path, name, monkeypatch):
     monkeypatch.setattr(limits, "MAX_SECONDS", 0.5)

@@ -448,6 +448,7 @@ def test_published_answers_are_named_on_the_page_of_the_class_alone(tmp_path, go
     golden("overview page", {"published answers": part_of(page, "act")})
 
 
+@pytest.mark.slow
 def test_a_class_of_500_is_one_page_below_250_kb_a_lesson_and_quick():
     start = time.process_time()
     many = [

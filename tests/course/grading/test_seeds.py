@@ -38,6 +38,7 @@ def test_seeds_are_not_linear_in_that_of_the_run(cases):
         assert a ^ b ^ c ^ d != 0
 
 
+@pytest.mark.slow
 def test_no_test_tells_a_student_what_its_inputs_are_drawn_from(cases, monkeypatch):
     """Neither as an argument, nor as what PyTorch's global generator is seeded with."""
     seen: set[int] = set()

@@ -1076,6 +1076,7 @@ def test_a_tar_is_read_as_a_zip_is(tmp_path, kind):
     assert modules_by_student(tmp_path / "class.tar.gz") == {"ann": "rope a", "bob": "rope b"}
 
 
+@pytest.mark.slow
 def test_what_a_class_in_a_tar_has_beside_its_lessons_is_not_kept(tmp_path, monkeypatch):
     """One student's large files are no reason not to read the others."""
     monkeypatch.setattr(archives, "MAX_KEPT", 1 << 20)
@@ -1158,6 +1159,7 @@ def test_zips_of_too_many_files_are_not_read_to_the_end(tmp_path, monkeypatch, a
     approved("zips of more than 50 files", tmp_path)
 
 
+@pytest.mark.slow
 def test_files_that_are_looked_into_for_code_exceed_no_limit(tmp_path):
     many = {f"{n}.txt": bytes(1 << 20) for n in range(30)} | {"rope.py": "a"}
     many |= {f"{n}.ipynb": bytes(20 << 20) for n in range(15)}

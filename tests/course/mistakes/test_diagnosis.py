@@ -319,6 +319,7 @@ def test_a_mistake_that_was_not_made_is_not_named(diagnosis_of, exercise, defini
     assert diagnosis is None or not re.search(words, diagnosis.says)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

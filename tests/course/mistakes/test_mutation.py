@@ -36,6 +36,7 @@ def test_graded_tests_notice_every_fault(lesson):
     assert gone == [], "listed, but noticed or gone"
 
 
+@pytest.mark.slow
 @each_lesson
 def test_mutants_are_told_apart_by_their_change(lesson):
     changes = Counter(map(_key, _mutants_of(lesson)))

@@ -101,6 +101,7 @@ def test_another_model_is_not_timed(capsys):
         llama.compare(table, Wrapped.from_pretrained(table.weight + 0.1), ids)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="classes are graded on Linux")
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.stem)
 def test_what_a_made_up_student_hands_in_lacks_no_name(lesson):

@@ -206,6 +206,7 @@ DRAW = build.pictures
 FIGURE_DRIFTED = f"{FIGURE} is not what {DRAWN_IN} draws; `course build` redraws it"
 
 
+@pytest.mark.slow
 @each_lesson
 def test_figures_are_small_and_legible_and_have_colors_for_dark_pages(lesson):
     for name, picture in build.pictures(lesson).items():

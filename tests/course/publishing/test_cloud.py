@@ -52,6 +52,7 @@ def test_the_address_is_that_of_pyproject(said, end):
     assert notebooks.address() == ADDRESS
 
 
+@pytest.mark.slow
 def test_one_line_and_a_build_give_badges_that_lead_to_the_notebooks(repository, said):
     said("")
     build.build()

@@ -227,6 +227,7 @@ def test_every_function_is_tried_here():
 # --- what holds for every picture ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_picture_shows_its_data_and_everybody_can_read_it(name):
     case, picture = CASES[name], drawn(name)

@@ -184,6 +184,7 @@ def test_nothing_is_said_or_run_before_something_is_written(student, monkeypatch
     assert found() == {}
 
 
+@pytest.mark.slow
 def test_what_is_wrong_comes_first_and_a_mark_is_green_only_where_all_is_right(student):
     far_off = "angles.cos()) => angles.cos() * (angles < 500))"
     student(rope=BACKWARDS, learned=AS_IT_IS, sinusoidal=far_off)
@@ -198,6 +199,7 @@ def test_what_is_wrong_comes_first_and_a_mark_is_green_only_where_all_is_right(s
     assert "✗" in marks(scenes["clock"]) and "Pale" not in scenes["clock"]["drawn"]
 
 
+@pytest.mark.slow
 def test_what_is_not_written_is_borrowed(student, repository):
     to_do = 'raise NotImplementedError("TODO rope.rotate_half")'
     stub = (repository / "exercises" / "rope.py").read_text(encoding="utf-8")
@@ -210,6 +212,7 @@ def test_what_is_not_written_is_borrowed(student, repository):
     assert marks(scene) == ["✓"]
 
 
+@pytest.mark.slow
 def test_the_same_files_are_run_once_and_what_has_passed_is_not_tested_again(
     student, repository, monkeypatch
 ):
@@ -231,6 +234,7 @@ def test_the_same_files_are_run_once_and_what_has_passed_is_not_tested_again(
     assert ended.call_args[0][1][0]["tested"] == []
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_run_gets_one_sentence_and_runs_elsewhere(student):
     student(
         rope="def (",

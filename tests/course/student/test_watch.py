@@ -84,6 +84,7 @@ def test_pytest_loads_little_beyond_torch_and_itself():
     assert int(frozen.removeprefix("frozen ")) > 100_000
 
 
+@pytest.mark.slow
 def test_a_save_is_tested_a_crash_is_told_and_what_passed_is_remembered(watching):
     watch = watching("rotate_half")  # which stands for its lesson
     said = watch.verdict_on(SOLUTION.replace("torch.cat((-x2, x1)", "torch.cat((x2, -x1)"))
@@ -137,6 +138,7 @@ def perform(run, warm, lesson):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FORKS, reason="forks on Linux only")
 def test_a_fork_rehearses_the_lesson_that_it_is_asked_for(tmp_path, monkeypatch):
     (tmp_path / "rehearsing.py").write_text(TASK, encoding="utf-8")

@@ -98,6 +98,7 @@ def test_yours_is_used_where_it_passes_and_the_rest_is_borrowed(repository, monk
     assert not (repository / "it ran").exists()  # a file of which nothing passed
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_in_the_sandbox_it_is_lent_too_and_also_while_a_function_runs():
     from course.grading.judge.judge import Judge
