@@ -847,8 +847,10 @@ class TestGenerate:
         expect.equal(continuation(got, ids, n_new, 7), want, what="the new tokens")
 
     def test_no_token_is_read_twice(self, lesson, draw):
-        """The prompt, then the first two of three new tokens. The last one need not be read."""
-        table, ids = drawn_table(draw, 7), draw.ids(7, 2, 4)
+        """The prompt, then the first two of three new tokens. The last one need not be read.
+        Of one text, so that code that continues text by text is right, too.
+        """
+        table, ids = drawn_table(draw, 7), draw.ids(7, 1, 4)
         model, text = remembering(lesson, table), most_probable(table, ids, 3)
         lesson.generate(model, ids, 3, 0.0)
         read = torch.cat(model.attribute("read"), dim=1)

@@ -324,6 +324,12 @@ def drawn_by_adding_noise(model, ids, n_new, temperature=1.0, top_k=None, genera
     return torch.cat(pieces, dim=1)
 
 
+def continued_text_by_text(model, ids, n_new, temperature=1.0, top_k=None, generator=None):
+    """Each text has its own caches and is continued to its end before the next one begins."""
+    rest = n_new, temperature, top_k, generator
+    return torch.cat([drawn_among_the_sorted(model, text[None], *rest) for text in ids])
+
+
 @torch.no_grad()
 def drawn_among_the_sorted(model, ids, n_new, temperature=1.0, top_k=None, generator=None):
     """A place among the top_k is drawn, then looked up; the result is filled from the left."""
