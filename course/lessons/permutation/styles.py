@@ -29,6 +29,26 @@ def query_by_query(x):
     return torch.stack(rows, dim=1)
 
 
+def pair_by_pair(x):
+    rows = []
+    for sentence in x:
+        for query in sentence:
+            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in sentence]
+            shares = torch.stack(scores).softmax(dim=0)
+            rows.append(sum(share * value for share, value in zip(shares, sentence, strict=True)))
+    return torch.stack(rows).view(x.shape)
+
+
+def projected_pair_by_pair(x, w_q, w_k, w_v):
+    rows = []
+    for queries, keys, values in zip(x @ w_q.T, x @ w_k.T, x @ w_v.T, strict=True):
+        for query in queries:
+            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in keys]
+            shares = torch.stack(scores).softmax(dim=0)
+            rows.append(sum(share * value for share, value in zip(shares, values, strict=True)))
+    return torch.stack(rows).view(x.shape)
+
+
 def _written(inverse, perm, places):
     """Write some of the places into an inverse, one after the other."""
     for place in places:
