@@ -134,7 +134,7 @@ def filled(module, draw, names_in, **of_size):
     `names_in(parameters)` tells the name of each by what it is for; those of a layer are of
     another size if told so.
     """
-    parameters = module.parameters
+    parameters = module.shapes
     names, values = names_in(parameters), {}
     sizes = {what: parameters[name].shape for what, name in names.items() if name in parameters}
     numbers = draw.normal(sum(size.numel() for size in sizes.values()))
@@ -410,7 +410,7 @@ class TestCausalSelfAttention:
     def test_parameters_are_four_projections(self, lesson):
         """C² numbers each, no biases: 4 C² = 576 for C = 12. All are trained."""
         attention = lesson.CausalSelfAttention(12, 3, 16)
-        shapes = {name: tuple(weight.shape) for name, weight in attention.parameters.items()}
+        shapes = {name: tuple(weight.shape) for name, weight in attention.shapes.items()}
         expect.equal(shapes, dict.fromkeys(PROJECTIONS, (12, 12)))
         expect.equal(sorted(attention.trainable), sorted(PROJECTIONS))
 
@@ -515,7 +515,7 @@ class TestBlock:
         (4C, C) and (C, 4C): 12 C² + 4 C = 1776 for C = 12. All are trained.
         """
         block = lesson.Block(12, 3, 16)
-        shapes = {name: tuple(weight.shape) for name, weight in block.parameters.items()}
+        shapes = {name: tuple(weight.shape) for name, weight in block.shapes.items()}
         of_mlp = [shapes.pop(name) for name in list(shapes) if name.startswith("mlp.")]
         want = dict.fromkeys(NORMS, (12,))
         want |= {f"attention.{name}": (12, 12) for name in PROJECTIONS}
@@ -531,7 +531,7 @@ class TestBlock:
         x + mlp(norm2(x)), or x + attention(norm1(x)).
         """
         block, weights = block_and_weights(lesson, draw, 12, 3, 9)
-        name = names_in_block(block.parameters, 12)[silent]
+        name = names_in_block(block.shapes, 12)[silent]
         weights[silent] = torch.zeros_like(weights[silent])
         block.set(**{name.replace(".", "__"): weights[silent].float()})
         x = 2 * draw.normal(2, 5, 12) + 1
@@ -573,7 +573,7 @@ class TestBlock:
             return block_of(x, dict(zip(weights, values, strict=True)), 2)
 
         want = differentiated(of, upstream, x, *weights.values())
-        names = names_in_block(block.parameters, 8).values()
+        names = names_in_block(block.shapes, 8).values()
         for place, gradient in zip([0, *names], want, strict=True):
             expect.close(got[place], gradient, tolerance=0.1)
 
@@ -594,14 +594,14 @@ class TestGPT:
         are trained. `generate` makes a cache for each block: of three, three.
         """
         model = lesson.GPT(40, 8, 2, 3, 16)
-        parameters = model.parameters
-        expect.equal(lesson.prop(number_of_blocks)(model), [3, 3], what="the number of blocks")
+        parameters = model.shapes
         names = names_in_gpt(parameters, 8, 3)
         expect.equal(sorted(parameters), sorted(names.values()), what="the parameters, sorted")
         table, numbers = parameters["tokens.weight"], sum(w.numel() for w in parameters.values())
         expect.equal(tuple(table.shape), (40, 8), what="the shape of tokens.weight")
         expect.equal(numbers, 320 + 3 * 800 + 16, what="the number of parameters")
         expect.equal(sorted(model.trainable), sorted(parameters))
+        expect.equal(lesson.prop(number_of_blocks)(model), [3, 3], what="the number of blocks")
 
     @pytest.mark.parametrize(
         "batch, length, vocab_size, n_heads, n_layers",
@@ -649,7 +649,7 @@ class TestGPT:
             return logits_of(ids, dict(zip(weights, values, strict=True)), 1, 2)
 
         want = differentiated(of, upstream, *weights.values())
-        for name, gradient in zip(names_in_gpt(model.parameters, 4, 2).values(), want, strict=True):
+        for name, gradient in zip(names_in_gpt(model.shapes, 4, 2).values(), want, strict=True):
             expect.close(got[name], gradient, tolerance=0.1)
 
     def test_a_longer_text_is_refused(self, lesson, draw):

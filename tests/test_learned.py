@@ -65,7 +65,7 @@ class TestLearnedPositionalEmbedding:
     def test_weight_is_the_one_parameter(self, lesson):
         """One row per position, one column per feature: 5 rows of 3."""
         module = lesson.LearnedPositionalEmbedding(5, 3)
-        expect.equal(shapes(module.parameters), {"weight": (5, 3)})
+        expect.equal(shapes(module.shapes), {"weight": (5, 3)})
         expect.equal(module.trainable, ["weight"])
 
     def test_three_tokens_get_rows_0_1_and_2(self, lesson):

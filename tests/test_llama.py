@@ -123,7 +123,7 @@ def drawn_weights(draw, shapes, zeros="none"):
 
 def expect_shapes(module, want):
     """Expect parameters of these names and shapes, and no others."""
-    shapes = {name: tuple(weight.shape) for name, weight in module.parameters.items()}
+    shapes = {name: tuple(weight.shape) for name, weight in module.shapes.items()}
     expect.equal(sorted(shapes.keys() - want), [], what="parameters that shouldn't be there")
     expect.equal(sorted(want.keys() - shapes), [], what="parameters that are missing")
     expect.equal(shapes, want, what="the parameters")

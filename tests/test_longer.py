@@ -446,13 +446,13 @@ class TestRelativeBias:
     def test_weight_is_the_one_parameter(self, lesson):
         """A row per bucket, a column per head: 6 buckets, 4 heads."""
         module = lesson.RelativeBias(4, 6, 20)
-        shapes = {name: tuple(one.shape) for name, one in module.parameters.items()}
+        shapes = {name: tuple(one.shape) for name, one in module.shapes.items()}
         expect.equal(shapes, {"weight": (6, 4)})
         expect.equal(module.trainable, ["weight"])
 
     def test_twelve_heads_have_384_parameters(self, lesson):
         """32 buckets unless told otherwise, 12 numbers in each."""
-        parameters = lesson.RelativeBias(12).parameters.values()
+        parameters = lesson.RelativeBias(12).shapes.values()
         expect.equal(sum(one.numel() for one in parameters), 384, what="the parameters")
 
     def test_own_key_and_all_earlier_ones(self, lesson):

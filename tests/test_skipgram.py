@@ -181,7 +181,7 @@ class TestSkipGram:
     def test_parameters_are_two_tables(self, lesson):
         """A row for each word in each: one for the word as center, one as context."""
         model = lesson.SkipGram(7, 3)
-        shapes = {name: tuple(weight.shape) for name, weight in model.parameters.items()}
+        shapes = {name: tuple(weight.shape) for name, weight in model.shapes.items()}
         expect.equal(shapes, dict.fromkeys(["center.weight", "context.weight"], (7, 3)))
         expect.equal(sorted(model.trainable), ["center.weight", "context.weight"])
 

@@ -168,6 +168,7 @@ class Handle(Function):
         self.ref = ref
 
     parameters = _part("parameters", "Copies of the parameters, by name; a shared one once.")
+    shapes = _part("shapes", "Parameters without numbers, which may start in any way.")
     trainable = _part("trainable", "The names of the parameters that require a gradient.")
     buffers = _part("buffers", "Copies of the buffers, by name.")
     state_dict = _part("state_dict", "What would be saved, by name.")

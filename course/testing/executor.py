@@ -240,6 +240,9 @@ class Executor:
 
 _PARTS = {
     "parameters": lambda module: {name: plain(p) for name, p in module.named_parameters()},
+    "shapes": lambda module: {
+        name: torch.empty_like(plain(p), device="meta") for name, p in module.named_parameters()
+    },
     "trainable": lambda module: [n for n, p in module.named_parameters() if p.requires_grad],
     "buffers": lambda module: {name: plain(b) for name, b in module.named_buffers()},
     "state_dict": lambda module: plain(dict(module.state_dict())),

@@ -347,7 +347,7 @@ def _compare(got: Any, want: Any, tolerance: float | None, what: str, whole: tup
             plain_to_see = got is whole_got and show(got) != show(want)
             differs = () if plain_to_see else (f"differs: {_apart(number, want)}",)
             sentence = f"{what or 'the number'} is not the one it should be"
-            if type(want) is int:
+            if type(want) is int or got is not whole_got:  # "the losses", in a list
                 sentence = f"{named}the value is not the one it should be"
             raise wrong(sentence, *differs)
     elif type(got) is not type(want):

@@ -164,6 +164,17 @@ class LearnedPositionalEmbedding(nn.Module):
 """,
         "a name other than",
     ),
+    "weights may start in another way": (
+        "GPT",
+        solution(
+            "GPT",
+            "self.norm(x), => self.norm(x)[:, -1:],",
+            "self.norm = nn.LayerNorm(n_embd) => self.norm = nn.LayerNorm(n_embd)\n"
+            "        for weight in self.blocks.parameters():\n"
+            "            nn.init.normal_(weight, std=0.02)",
+        ),
+        "the last position only",
+    ),
     "of two mistakes the one that explains more": (
         "inverse_frequencies",
         """
