@@ -593,7 +593,9 @@ class TestGPT:
         """V C for the one table, 12 C² + 4 C for each block, 2 C for the last norm. All
         are trained. `generate` makes a cache for each block: of three, three.
         """
-        model = lesson.GPT(40, 8, 2, 3, 16)
+        blocks = lesson.prop(number_of_blocks)(lesson.GPT(40, 8, 2, 3, 16))
+        expect.equal(blocks, [3, 3], what="the number of blocks")
+        model = lesson.GPT(40, 8, 2, 3, 16)  # a call of its own, for a message about parameters
         parameters = model.shapes
         names = names_in_gpt(parameters, 8, 3)
         expect.equal(sorted(parameters), sorted(names.values()), what="the parameters, sorted")
@@ -601,7 +603,6 @@ class TestGPT:
         expect.equal(tuple(table.shape), (40, 8), what="the shape of tokens.weight")
         expect.equal(numbers, 320 + 3 * 800 + 16, what="the number of parameters")
         expect.equal(sorted(model.trainable), sorted(parameters))
-        expect.equal(lesson.prop(number_of_blocks)(model), [3, 3], what="the number of blocks")
 
     @pytest.mark.parametrize(
         "batch, length, vocab_size, n_heads, n_layers",
