@@ -150,3 +150,7 @@ def test_what_is_right_for_small_inputs_alone_is_said_to_be_so():
     for kind in (Status.PASSED, Status.WRONG):  # nothing to compare with
         assert outgrown([one for one in found if one.status == kind]) == ""
     assert outgrown([*found, replace(found[0], status=Status.WRONG)]) == ""
+    fives = [_finding(torch.zeros(2, 5), raised=False)] * 3
+    for size in 9, 10:  # what is not twice as large may be so by chance
+        said = outgrown([*fives, _finding(torch.zeros(2, size), raised=False, wrong=True)])
+        assert ("at most 5" in said) == (size == 10)
