@@ -195,12 +195,12 @@ def _without_tensors(found: Finding) -> Finding:
 def _compared_text(found: Finding) -> str:
     """Return what a message says that no value tells.
 
-    That is what a call does besides returning something, or what a module holds that lacks the
-    parameter a test sets; of its names only how deep they are.
+    That is what a call does besides returning something, that no gradient flows back, or what a
+    module holds that lacks the parameter a test sets; of its names only how deep they are.
     """
     sentence = str(found.failure).partition("\n")[0]
     does = re.match(
-        r"\S+ (changed its argument|calls torch.manual_seed|changes a setting)", sentence
+        r"(?:\S+ )?(chang\w+ (its argument|a setting)|calls torch.manual|no gradient)", sentence
     )
     if does:
         return does[1]
@@ -729,7 +729,7 @@ def _dtypes(value: Any) -> Any:
 
 
 def _says_the_same(a: StudentError, b: StudentError) -> bool:
-    """Compare what errors of one kind say: a refusal is worded freely, but tells some number.
+    """Compare what errors of one kind say: a refusal is worded freely; a number in it must fit.
 
     Args:
         a: the error of a known mistake. What Python or PyTorch raise is no refusal.
@@ -741,7 +741,7 @@ def _says_the_same(a: StudentError, b: StudentError) -> bool:
         a_says, b_says = (one.message.partition(DID_YOU)[0] for one in (a, b))
         return a_says == b_says
     its, others = _numbers(a.message), _numbers(b.message)
-    return a.is_by_hand and (not its.isdisjoint(others) or not (its or others))
+    return a.is_by_hand and (not others or not its.isdisjoint(others))
 
 
 def _by_hand(error: StudentError) -> bool:

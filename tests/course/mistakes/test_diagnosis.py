@@ -175,6 +175,16 @@ class LearnedPositionalEmbedding(nn.Module):
         ),
         "the last position only",
     ),
+    "a refusal may name no number": (
+        "LearnedPositionalEmbedding",
+        re.sub('f"the table.*"', "'?'", solution("LearnedPositionalEmbedding", "n > => n >=")),
+        "refuses a length",
+    ),
+    "nothing came back but that no gradient flows": (
+        "rotate_half",
+        solution("rotate_half", "x1), dim=-1) => x1), dim=-1).detach()"),
+        "cuts its result off",
+    ),
     "of two mistakes the one that explains more": (
         "inverse_frequencies",
         """
