@@ -59,6 +59,15 @@ def _added_text_by_text(sums, texts, gradients):
     return sums
 
 
+def _added_run_by_run(sums, ids, rows):
+    """Neighbors with one id are added up; a later run of the same id replaces an earlier one."""
+    ids, rows, start = ids.flatten(), rows.reshape(-1, rows.shape[-1]), 0
+    for row, n in zip(*ids.unique_consecutive(return_counts=True), strict=True):
+        sums[row] = rows[start : start + n].sum(dim=0)
+        start += n
+    return sums
+
+
 _sums_so_far = {}
 
 
