@@ -169,6 +169,20 @@ def _ignored(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 )
 
 
+def _defaults(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
+    """Another default than the stub's."""
+    for function in definition.functions:
+        for name, kind, default in definition.parameters(function):
+            if default is None or kind not in ("int", "float") or ast.unparse(default) == "None":
+                continue
+            for other in (0.1, 0.2, 0.5, 1, 1000.0, 100000.0, 500000.0):
+                yield (
+                    f"has another default for `{name}` than {ast.unparse(default)}.",
+                    "Compare the head of your function with the stub's.",
+                    [(definition.span(default), str(other))],
+                )
+
+
 # --- results ------------------------------------------------------------------------------------
 
 _SHAPE = "Print the shape of your result next to the one in the docstring."
@@ -178,6 +192,10 @@ _FORMS = {
     "returns whole numbers.": (
         "Which dtype does your result have, and which should it have?",
         ["one.long()", "one.int()", "one.round()"],
+    ),
+    "returns its numbers in another dtype.": (
+        "Which dtype does your result have, and which should it have?",
+        ["one.double()", "one.half()", "one.bfloat16()"],
     ),
     "has an axis too many in its result.": (
         _SHAPE,
@@ -582,6 +600,7 @@ def _counting(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
 
 _FAMILIES: list[Family] = [
     _ignored,
+    _defaults,
     _inputs,
     _results,
     _forms,

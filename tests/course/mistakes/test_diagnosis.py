@@ -185,6 +185,11 @@ class LearnedPositionalEmbedding(nn.Module):
         solution("rotate_half", "x1), dim=-1) => x1), dim=-1).detach()"),
         "cuts its result off",
     ),
+    "a default of one's own": (
+        "inverse_frequencies",
+        solution("inverse_frequencies", "base: float = 10000.0 => base: float = 1000.0"),
+        "another default for `base` than 10000.0",
+    ),
     "of two mistakes the one that explains more": (
         "inverse_frequencies",
         """
@@ -259,6 +264,12 @@ def lookup_backward(grad_output, ids, vocab_size):
             "        if seq_len <= len(self.table):\n     => ",
         ),
         "scales|no more rows",
+        "",
+    ),
+    "one raises nothing where a test wants a refusal": (
+        "LearnedPositionalEmbedding",
+        solution("LearnedPositionalEmbedding", "0.02 * => 0.2 *", "if seq_len > => if 0 >"),
+        "raises nothing|other than 0.02",
         "",
     ),
     "one is in what the exercise would call": (
