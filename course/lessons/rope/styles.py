@@ -59,6 +59,13 @@ def _neighbors_turned(x, cos, sin):
     return torch.stack(turned, dim=-1).flatten(-2)
 
 
+def _neighbors_to_halves(x, cos, sin):
+    """What interleaved pairs become, but in split halves."""
+    n, first, second = x.shape[-1] // 2, x[..., 0::2], x[..., 1::2]
+    cos, sin = cos[..., :n], sin[..., :n]
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
 def second_half_from_the_turned_first(x, cos, sin):
     (x1, x2), (cos, _), (sin, _) = (one.chunk(2, dim=-1) for one in (x, cos, sin))
     x1 = x1 * cos - x2 * sin
