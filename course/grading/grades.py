@@ -122,7 +122,7 @@ def grades_of(
         own, files = by_student[name], handed_in.get(name, Submission(name, {}, ()))
         student = StudentGrade(name, notes=files.notes, is_late=bool(files.late & own.keys()))
         given = (_lesson_grade(one, own[one.stem], student) for one in wanted if one.stem in own)
-        remarks = filter(None, (result.remark for result in own.values()))
+        remarks = (remark for result in own.values() for remark in result.remarks)
         notes = *files.notes, *remarks
         students.append(replace(student, notes=notes, lessons=tuple(given)))
     return Grades(tuple(students), wanted, now)

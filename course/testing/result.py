@@ -127,6 +127,11 @@ class LessonResult:
         return f"{why}{line}. So only what it defines was loaded, and is graded"
 
     @property
+    def remarks(self) -> list[str]:
+        """Return that, and what the file tells about exercises that earned nothing."""
+        return [one for one in (self.remark, *(one.about_file for one in self.exercises)) if one]
+
+    @property
     def points(self) -> int:
         """Return what the lesson earned."""
         return sum(exercise.points for exercise in self.exercises)

@@ -150,7 +150,7 @@ class Judge(contextlib.AbstractContextManager):
             remote.load()
             every = [case for own in cases.values() for case in own]
             examination = RemoteExamination(RemoteExecutor(remote), unit.source, self.seed)
-            module = Module(Path(name), examination)
+            module = Module(Path(name), examination, source=unit.source)
             found = run(module, every, self._diagnose, about_to_run=allow_time)
         except Wrong as wrong:
             trouble = printable(str(wrong))

@@ -148,7 +148,7 @@ class Autograde(converters.Autograde):
         """
         student, assignment = result.student, self.coursedir.assignment_id
         answers = find_answers(handed_in.cells, released.cells)
-        remarks = handed_in.remarks + [one for one in [result.remark] if one]
+        remarks = handed_in.remarks + result.remarks
         missing = [name for name, answer in answers.items() if answer == NOT_FOUND]
         if missing and handed_in.cells:
             called = f"cell{'s' * (len(missing) > 1)} called {listed(missing)}"

@@ -471,6 +471,26 @@ def test_a_busy_machine_costs_nobody_a_point(judge):
             os.sched_setaffinity(process, processors)
 
 
+# --- what a file tells ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", f"x = {' + '.join(990 * '1')}\n        "])
+def test_a_line_that_was_left_to_do_is_named_in_class_too(graded, before):
+    """What is nested as deeply as Python allows is no flaw of the grader's."""
+    done = 'self.register_buffer("sin", sin, persistent=False)\n'
+    left = f'        {before}raise NotImplementedError("TODO rope.RotaryEmbedding")\n'
+    result = graded(ROPE.replace(done, done + left))
+    assert exercise(result, "RotaryEmbedding").status == TO_DO
+    (said,) = result.remarks
+    assert said.startswith("RotaryEmbedding is still to do: exercises/rope.py:")
+
+
+def test_work_above_a_stub_is_named_in_class_too(graded):
+    result = graded(f"{ROPE}\n\n{stub_from(ROPE, 'rope')}")
+    assert (result.trouble, result.points, len(result.remarks)) == ("", 0, len(result.exercises))
+    assert all("Python uses only the last one" in remark for remark in result.remarks)
+
+
 # --- what no exercise needs -----------------------------------------------------------------
 
 REFUSED = {

@@ -283,6 +283,14 @@ def test_what_the_test_says_is_found_in_its_file():
     assert says.split()[0] in plain_message(KNOWN_MISTAKE, KNOWN_MISTAKE.exercises[1])
 
 
+def test_what_a_file_tells_of_what_earned_nothing_is_on_every_page():
+    told = "rope.py defines rotate_half on lines 50 and 238: Python uses only the last one"
+    own = with_exercise(result(), replace(exercise("rotate_half", HALF, TO_DO), about_file=told))
+    assert told in as_text(feedback_page(grades(own).students[0]))
+    assert told in as_text(overview_page(grades(own)))
+    assert told in gradescope(own)["output"]
+
+
 def test_what_is_for_the_instructor_is_not_on_the_students_page():
     note = f"{OWNER_UNCLEAR}: `course submit` gives every zip the name submission.zip"
     page = " ".join(feedback(result(), notes=(note, RENAMED)).words)
