@@ -151,9 +151,7 @@ def _define(
     """
     flags = code.co_flags & __future__.annotations.compiler_flag
     worked = set()
-    for node in filter(_is_definition, ast.parse(source).body):
-        if less == LEAST and isinstance(node, ast.Assign | ast.AnnAssign) and _calls(node):
-            continue
+    for node in _definitions(ast.parse(source).body, less):
         part = compile(ast.Module([node], []), str(path), "exec", flags, dont_inherit=True)
         is_named = isinstance(node, ast.FunctionDef | ast.ClassDef)
         try:
@@ -172,13 +170,30 @@ def _calls(node: ast.stmt) -> bool:
     return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
-def _is_definition(node: ast.stmt) -> bool:
-    if isinstance(node, ast.If | ast.Try):
-        handlers = getattr(node, "handlers", [])
-        inner = [*node.body, *node.orelse, *getattr(node, "finalbody", [])]
-        return all(map(_is_definition, [*inner, *(one for part in handlers for one in part.body)]))
-    kinds = ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.FunctionDef
-    return isinstance(node, kinds | ast.ClassDef | ast.Pass)
+def _definitions(nodes: list[ast.stmt], less: int) -> list[ast.stmt]:
+    """Return the statements that define something; of each `if` and `try` what defines in it."""
+    constants = ast.Assign | ast.AnnAssign
+    kinds = ast.Import | ast.ImportFrom | constants | ast.FunctionDef | ast.ClassDef
+
+    def defines(node: ast.stmt) -> bool:
+        if isinstance(node, ast.If | ast.Try):
+            return _keep_definitions(node, less)
+        may_take_long = less == LEAST and isinstance(node, constants) and _calls(node)
+        return isinstance(node, kinds) and not may_take_long
+
+    return [*filter(defines, nodes)]
+
+
+def _keep_definitions(branching: ast.If | ast.Try, less: int) -> bool:
+    """Take out of all its branches what defines nothing; return whether anything is left."""
+    is_any = False
+    for part in (branching, *getattr(branching, "handlers", [])):
+        for name in ("body", "orelse", "finalbody"):
+            if inner := getattr(part, name, None):
+                kept = _definitions(inner, less)
+                setattr(part, name, kept or [ast.copy_location(ast.Pass(), inner[0])])
+                is_any = is_any or bool(kept)
+    return is_any
 
 
 def _failing(error: BaseException) -> Callable[..., NoReturn]:

@@ -52,6 +52,29 @@ def test_what_fails_outside_of_definitions_costs_nothing(code, why, tmp_path):
     assert not {"out", "x.log", "x.npy"} & {path.name for path in tmp_path.rglob("*")}
 
 
+CHOSEN = """
+if torch.cuda.is_available():
+    device = "cuda"
+    print("a GPU")
+else:
+    device = "cpu"
+    print("no GPU")
+try:
+    import nowhere
+except ImportError:
+    assert device
+    nowhere = None
+"""
+
+
+def test_what_an_if_or_try_defines_is_there_though_it_prints(tmp_path):
+    text = SOLUTION.replace("zeros(vocab_size, n_embd)", "zeros(vocab_size, n_embd, device=device)")
+    text = text.replace("return batch_size", "assert nowhere is None\n    return batch_size")
+    result = loaded_at_home(f"{text}\n{CHOSEN}\nplt.show()\n", tmp_path)
+    assert "name 'plt' is not defined" in result.remark
+    assert result.points == LOOKUP.points
+
+
 @pytest.mark.slow
 @needs_sandbox
 def test_nor_does_it_in_class(monkeypatch):
