@@ -242,4 +242,4 @@ def _shortened(result: ExerciseResult) -> ExerciseResult:
     for test in result.tests:
         longest = MAX_MESSAGE if test == result.first_wrong else MAX_OTHER_MESSAGE
         tests.append(replace(test, message=printable(test.message[:longest])))
-    return replace(result, tests=tuple(tests))
+    return replace(result, tests=tuple(tests), about_file=result.about_file[:MAX_OTHER_MESSAGE])

@@ -491,6 +491,12 @@ def test_work_above_a_stub_is_named_in_class_too(graded):
     assert all("Python uses only the last one" in remark for remark in result.remarks)
 
 
+def test_what_a_file_tells_is_never_long(graded):
+    (said,) = graded(ROPE + 2_000 * "\ndef ntk_base(): 0").remarks
+    assert said.startswith("exercises/rope.py defines ntk_base on lines ")
+    assert len(said) <= MAX_OTHER_MESSAGE
+
+
 # --- what no exercise needs -----------------------------------------------------------------
 
 REFUSED = {
