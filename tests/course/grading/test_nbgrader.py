@@ -272,7 +272,8 @@ def test_what_is_odd_is_a_sentence(graded, golden):
     said = (graded / "said.txt").read_text(encoding="utf-8")
     assert "Traceback" not in said and "SAWarning" not in said
     assert f"jon: 0 of {ROPE.points} points: rope.py was not handed in." in said
-    golden("what nbgrader says of a class", {"autograde": warnings_in(said)})
+    warnings = re.sub(r"lines \d+ and \d+", "lines N and N", warnings_in(said))
+    golden("what nbgrader says of a class", {"autograde": warnings})
     cells = autograded(graded, "emil").cells
     assert "is not a notebook, or has no cells" in html.unescape(cells[0].source)
 
