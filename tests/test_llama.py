@@ -650,10 +650,10 @@ class Bigram(nn.Module):
         self.complaints = []
 
     def forward(self, ids):
-        if self.training:
-            self.complaints.append("in training mode")
-        if torch.is_grad_enabled():
-            self.complaints.append("with gradients")
+        complaints = {"in training mode": self.training, "with gradients": torch.is_grad_enabled()}
+        for said, holds in complaints.items():
+            if holds and said not in self.complaints:  # once, however often it is called
+                self.complaints.append(said)
         return self.table[ids % len(self.table)]
 
 

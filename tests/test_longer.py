@@ -124,6 +124,11 @@ class TestYarnFrequencies:
         got = lesson.yarn_frequencies(head_dim, base, factor, trained_length, fast, slow)
         expect_frequencies(got, want)
 
+    def test_bounds_may_be_wider_than_usual(self, lesson):
+        """From 0.1 to 100 turns: pairs of 50 turns and of half a turn are between them."""
+        want = frequencies(64, 10000.0, 4.0, 4096, 100.0, 0.1)
+        expect_frequencies(lesson.yarn_frequencies(64, 10000.0, 4.0, 4096, 100.0, 0.1), want)
+
     def test_each_call_is_computed_anew(self, lesson):
         """Every argument counts, so what an earlier call gave serves no other call."""
         for arguments in [
