@@ -58,7 +58,7 @@ def outgrown(findings: Sequence[Finding]) -> str:
     Code with a window, a limit or a fixed number of anything is right in all small tests.
     """
     wrong = [_sizes(one) for one in findings if one.status == Status.WRONG]
-    right = [_sizes(one) for one in findings if one.status == Status.PASSED]
+    right = list(filter(None, (_sizes(one) for one in findings if one.status == Status.PASSED)))
     if not wrong or len(right) < max(_ENOUGH_RIGHT, len(wrong)):
         return ""
     case, larger = findings[0].case, {}
@@ -72,7 +72,8 @@ def outgrown(findings: Sequence[Finding]) -> str:
     if len(set(larger.values())) > 1:
         return f"{case.exercise} is right in all tests of small inputs, and wrong in larger ones."
     name = _names(case.lesson, case.exercise, Outline(call, {argument: None}, False))[argument]
-    told = f"{name} is at most {most}" if axis is None else f"{name} has at most {most} entries"
+    entries = "entry" if most == 1 else "entries"
+    told = f"{name} is at most {most}" if axis is None else f"{name} has at most {most} {entries}"
     more = f"is {least}" if axis is None else f"has {least}"
     along = "" if axis is None else f" along axis {axis}"
     return (
@@ -82,7 +83,7 @@ def outgrown(findings: Sequence[Finding]) -> str:
 
 
 _ENOUGH_RIGHT = 3
-"""How many tests must have passed for their sizes to tell anything."""
+"""How many tests must have called it and passed for their sizes to tell anything."""
 
 _Size = tuple[str, int | str, int | None]
 """Which size: of which call, of which of its arguments, along which axis if that is a tensor."""

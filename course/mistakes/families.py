@@ -583,13 +583,6 @@ def _counting(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
                 [(definition.span(one), moved)],
             )
     for call in definition.expressions(ast.Call):
-        if getattr(call.func, "attr", "") == "long" and not call.args:
-            for step in ("+ 1", "- 1"):
-                yield (
-                    "uses the row next to the one that an id names.",
-                    "Which id is the first row's?",
-                    [(definition.span(call), f"({definition.source(call)} {step})")],
-                )
         if definition.source(call.func) == "torch.arange" and call.args:
             yield (
                 "counts from 1 instead of 0.",
