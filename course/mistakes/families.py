@@ -540,7 +540,8 @@ def _arithmetic(definition: Definition) -> Iterator[tuple[str, str, Changes]]:
     """A sign, a factor, a division or a sum gone wrong."""
     arguments = {name for name, _, _ in definition.parameters(definition.main)}
     for one in definition.expressions(ast.BinOp):
-        operands = [definition.source(side) for side in (one.left, one.right)]
+        sides = ((side, definition.source(side)) for side in (one.left, one.right))
+        operands = [f"({said})" if isinstance(side, ast.BinOp) else said for side, said in sides]
         operands.append(re.sub(r"\.(m?T|(transpose|swapaxes)\([^()]*\))$", "", operands[1]))
         for says, templates in _ARITHMETIC.get(type(one.op), {}).items():
             named = [operand for at, operand in enumerate(operands) if f"{{{at}}}" in says]
