@@ -42,7 +42,7 @@ from course.testing.errors import DID_YOU
 from course.testing.examine import Examination, Finding, drop_tracebacks
 from course.testing.executor import Executor
 from course.testing.expect import briefly
-from course.testing.outcomes import Stopped, StudentError, Wrong
+from course.testing.outcomes import Stopped, StudentError
 from course.testing.run import Diagnose, Diagnosis
 
 SECONDS, AT_LEAST = 0.6, 0.1
@@ -152,8 +152,6 @@ class KnownMistake:
             return False
         if same_values(found.trace, seen.trace) and found.text == _compared_text(seen):
             return True
-        if found.text and _draws(seen.case) and not seen.mismatches:  # other draws, the same fault
-            return found.text == _compared_text(seen)
         # what a test compares may lie closer together: pairs in another order are the same, sorted
         both = zip(found.mismatches, seen.mismatches, strict=False)
         return any(
@@ -206,8 +204,6 @@ def _compared_text(found: Finding) -> str:
     module holds that lacks the parameter a test sets; of its names only how deep they are.
     """
     sentence = str(found.failure).partition("\n")[0]
-    if _draws(found.case) and not found.mismatches and isinstance(found.failure, Wrong):
-        return "" if re.search(r"\d", sentence) else sentence
     does = re.match(
         r"(?:\S+ )?(chang\w+ (its argument|a setting)|calls torch.manual|no gradient)", sentence
     )
@@ -216,11 +212,6 @@ def _compared_text(found: Finding) -> str:
     if not re.match(r"the module has no parameter |\S+ has shape ", sentence):
         return ""
     return re.sub(r"'[^']*'", lambda name: "." * name[0].count("."), sentence)
-
-
-def _draws(case: Case) -> bool:
-    """Return whether an exercise draws from a generator: in another order, it gets other values."""
-    return "generator" in reference_text(case.lesson, case.exercise)
 
 
 class KnownMistakes:
@@ -463,15 +454,14 @@ def _explained(
     with another; also if all that it explains are errors that other mistakes raise, too.
     """
     explained, n_spoiled = [], 0
-    share = 3 if _draws(wrong[0].case) else 4  # other draws spoil more
     for seen in wrong:
         if known.explains(seen):
             explained.append(seen)
         elif known.finding(seen.case).status != Status.PASSED:
             n_spoiled += 1
-            if n_spoiled > len(wrong) / share:
+            if n_spoiled > len(wrong) / 4:
                 return []
-    enough = len(explained) >= max(2, (share - 1) * n_spoiled) and any(map(_is_telling, explained))
+    enough = len(explained) >= max(2, 3 * n_spoiled) and any(map(_is_telling, explained))
     return explained if enough and known.passes(must_pass) else []
 
 
