@@ -16,7 +16,7 @@ BUDGETS = {
     "course/data": 1_135,
     "course/experiments": 1_783,
     "course/grading": 8_173,
-    "course/mistakes": 2_674,
+    "course/mistakes": 2_663,
     "course/publishing": 4_259,
     "course/student": 2_882,
     "course/testing": 4_092,
