@@ -387,7 +387,7 @@ class TestCountParameters:
         expect.equal(lesson.count_parameters(table), rows * columns)
 
     def test_millions_are_counted_one_by_one(self, lesson):
-        """4097² is 16 785 409; above 2²⁴ = 16 777 216, float32 has no odd numbers."""
+        """4097² is 16 785 409; above 2**24 = 16 777 216, float32 has no odd numbers."""
         expect.equal(lesson.count_parameters(lesson.prop(Table, 4_097, 4_097, 1)), 16_785_409)
 
     def test_frozen_parameters_do_not_count(self, lesson, draw):
