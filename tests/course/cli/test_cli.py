@@ -183,6 +183,7 @@ def test_the_exit_status_tells_whether_everything_passed(tmp_path, check):
         assert wrong.exit_code == status
 
 
+@pytest.mark.slow
 def test_a_check_passes_options_on_works_from_any_folder_and_waits_for_no_thread(tmp_path):
     endless = "import threading, time\nthreading.Thread(target=time.sleep, args=(1e6,)).start()\n"
     source = find_lesson("rope").module("solutions").read_text(encoding="utf-8")

@@ -88,6 +88,7 @@ def same(first, second):
     return dataclasses.replace(first, seconds=0) == dataclasses.replace(second, seconds=0)
 
 
+@pytest.mark.slow
 def test_a_training_is_heard_and_is_found_again(kept, monkeypatch):
     monkeypatch.setattr(gpt, "SECONDS_BETWEEN_SAMPLES", 0.0)
     reports = []

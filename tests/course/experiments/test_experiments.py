@@ -112,6 +112,7 @@ def test_training_learns():
     assert learning.held_out_loss(64) < before - 0.5
 
 
+@pytest.mark.slow
 def test_a_result_is_found_again(folder, monkeypatch):
     first = positions.result_of("rope", SMALL, folder)
     monkeypatch.setattr(Training, "take_step", None)
@@ -199,6 +200,7 @@ def test_words_that_do_not_occur_are_never_drawn(drawn):
         train_in_blocks(torch.zeros(63, dtype=torch.int64), torch.ones(1))
 
 
+@pytest.mark.slow
 def test_it_finds_twins_and_repeats_itself():
     text = with_twins(kingdom_text(), split_from=40)
     tables = [

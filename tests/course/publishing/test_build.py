@@ -142,6 +142,7 @@ def test_the_texts_in_git_list_the_common_mistakes_of_every_exercise(lesson):
     assert doctest.DocTestParser().get_examples(section) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "sentence"),
     [
@@ -275,6 +276,7 @@ def lookup(built, monkeypatch):
     return built
 
 
+@pytest.mark.slow
 def test_a_number_of_the_reference_that_changed_is_drift_of_its_figure(lookup):
     solution = lookup / "solutions" / "lookup.py"
     replace(solution, "* bytes_per_element\n", "* bytes_per_element * 2\n")
@@ -288,6 +290,7 @@ def test_a_number_of_the_reference_that_changed_is_drift_of_its_figure(lookup):
         build.drift()
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_anew_where_it_shows_something_else_and_not_for_other_bytes(built):
     def changed(old, new):
         (built / FIGURE).write_text(before.replace(old, new, 1), encoding="utf-8")
