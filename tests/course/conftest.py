@@ -28,7 +28,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else what tests start ignores Ctrl+C
 sys.path.append(str(Path(__file__).parent / "support"))  # what several tests use
 os.environ[PREFIX] = ""  # as where the environment is activated
-sys.modules["rfc3987_syntax"] = None  # jsonschema does without, or takes two seconds to import it
 GOLDEN_LOCK = Path(tempfile.gettempdir()) / "course-golden.lock"
 
 

@@ -4,6 +4,7 @@
 docstrings, and runs Sphinx there.
 """
 
+import course.publishing  # noqa: F401, before the extensions: they take less time to import
 from course import __version__
 
 project = "What and Where"
