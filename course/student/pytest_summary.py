@@ -15,7 +15,7 @@ from course.core.terminal import fitting
 from course.mistakes.diagnosis import diagnoser
 from course.student import progress
 from course.student.board import course_board, lesson_board, next_steps
-from course.testing.messages.terminal import report
+from course.student.report import report
 from course.testing.plugin import FINDING, result_in, tests_own_exercises
 from course.testing.result import LessonResult, merge_results
 from course.testing.run import with_diagnosis

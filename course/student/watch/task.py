@@ -8,13 +8,13 @@ from dataclasses import replace
 from course.core.syllabus import Lesson, find_lesson
 from course.mistakes.diagnosis import KnownMistakes, diagnoser
 from course.student.progress import UNCHECKED, remember, status_of_lesson
+from course.student.report import report
 from course.student.warm.server import Run
 from course.testing.case import SECONDS_PER_TEST, Case, by_exercise, collect
 from course.testing.examine import Examination, Finding
 from course.testing.executor import Executor
 from course.testing.loading import load_module
 from course.testing.messages.message import reasons_of
-from course.testing.messages.terminal import report
 from course.testing.run import Diagnosis, open_module
 from course.testing.run import run as run_tests
 

@@ -1,6 +1,6 @@
 """The message to a student about an exercise: made once of a result, shown in three ways.
 
-`messages.terminal` writes it to a console, `plain_message` as text for tables, platforms and tools;
+`course.student.report` writes it to a console, `plain_message` as text for tables, platforms and tools;
 the pages for a class have it as HTML.
 """
 

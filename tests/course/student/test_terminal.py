@@ -22,11 +22,11 @@ from course.core import terminal
 from course.core.files import write_atomically
 from course.core.syllabus import Status, find_exercises, find_lesson, lessons
 from course.core.terminal import CTRL_C, Screen, Wrapped, folded, visible_length
+from course.student.report import report
 from course.student.watch import loop, saves, words
 from course.student.watch.saves import Saves
 from course.student.watch.text import heading, step_of
 from course.testing.loading import run_module
-from course.testing.messages.terminal import report
 from course.testing.outcomes import Wrong
 from course.testing.result import ExerciseResult, LessonResult, TestResult
 

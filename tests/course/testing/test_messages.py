@@ -13,8 +13,8 @@ from course.core.syllabus import Status
 from course.grading.grades import grades_of
 from course.grading.judge.unit import GradedResult
 from course.grading.reports.feedback import feedback_page
+from course.student.report import MAX_PRINTED, report
 from course.testing.messages.message import plain_message
-from course.testing.messages.terminal import MAX_PRINTED, report
 from course.testing.result import (
     ExerciseResult,
     LessonResult,
