@@ -1,7 +1,7 @@
 """The message to a student about an exercise: made once of a result, shown in three ways.
 
-`course.student.report` writes it to a console, `plain_message` as text for tables, platforms and tools;
-the pages for a class have it as HTML.
+`course.student.report` writes it to a console, `plain_message` as text for tables, platforms and
+tools; the pages for a class have it as HTML.
 """
 
 import ast
