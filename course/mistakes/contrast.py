@@ -64,7 +64,7 @@ def outgrown(findings: Sequence[Finding]) -> str:
     case, larger = findings[0].case, {}
     for key in set.intersection(*map(set, wrong)):
         least, most = min(one[key] for one in wrong), max(one.get(key, 0) for one in right)
-        if least >= 2 * most > 0:  # 8 beside 5 may be chance
+        if least >= 2 * most > 0:  # 8 where 5 is right may be chance
             larger[key] = most, least
     if not larger:
         return ""

@@ -196,7 +196,7 @@ class Examination:
                 case.function(**given)
         except TimeIsUp as error:
             sentence = f"{case.exercise} did not come to an end in {case.seconds} s"
-            where = [f"at      {error.where}"] if error.where else []
+            where = [labeled("at", error.where)] if error.where else []
             return TimedOut(expect.message(sentence, expect.last_call(), *where), error.where)
         except Exception as failure:
             return failure
@@ -220,7 +220,7 @@ def _outcome(failure: Exception | None, exercise: str) -> tuple[Status, Exceptio
             return status, failure, str(failure)
     last_call = expect.last_call()
     if isinstance(failure, StudentError):
-        where = [f"at      {failure.where}"] if failure.where else []
+        where = [labeled("at", failure.where)] if failure.where else []
         sentence = _in_plain_words(failure, exercise) or f"{exercise} raised {failure}".rstrip()
         return Status.WRONG, failure, expect.message(sentence, last_call, *where)
     got = [labeled(GOT, show(last_call.result))] if last_call else []

@@ -305,7 +305,7 @@ def _compare(got: Any, want: Any, tolerance: float | None, what: str, whole: tup
         shown = [labeled(GOT, show_it(whole_got)), labeled(WANT, show_it(whole_want))]
         if what and tolerance:
             size = abs(want) if isinstance(want, float) else 1.0
-            shown.append(f"within  {show_number(tolerance * max(1.0, size))}")
+            shown.append(labeled("within", show_number(tolerance * max(1.0, size))))
         call = _call_that_gave(whole_got)
         for place, gradient in (call.gradients or {}).items() if call else ():
             if gradient is whole_got:

@@ -29,24 +29,22 @@ def query_by_query(x):
     return torch.stack(rows, dim=1)
 
 
-def pair_by_pair(x):
+def _pair_by_pair(queries, keys, values):
     rows = []
-    for sentence in x:
+    for sentence, its_keys, its_values in zip(queries, keys, values, strict=True):
         for query in sentence:
-            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in sentence]
+            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in its_keys]
             shares = torch.stack(scores).softmax(dim=0)
-            rows.append(sum(share * value for share, value in zip(shares, sentence, strict=True)))
-    return torch.stack(rows).view(x.shape)
+            rows.append(sum(share * value for share, value in zip(shares, its_values, strict=True)))
+    return torch.stack(rows).view(values.shape)
+
+
+def pair_by_pair(x):
+    return _pair_by_pair(x, x, x)
 
 
 def projected_pair_by_pair(x, w_q, w_k, w_v):
-    rows = []
-    for queries, keys, values in zip(x @ w_q.T, x @ w_k.T, x @ w_v.T, strict=True):
-        for query in queries:
-            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in keys]
-            shares = torch.stack(scores).softmax(dim=0)
-            rows.append(sum(share * value for share, value in zip(shares, values, strict=True)))
-    return torch.stack(rows).view(x.shape)
+    return _pair_by_pair(x @ w_q.T, x @ w_k.T, x @ w_v.T)
 
 
 def _written(inverse, perm, places):
