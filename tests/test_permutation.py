@@ -37,31 +37,24 @@ def gradients_of_averages(*inputs, upstream, causal=False):
     return [one.grad.float() for one in wide]
 
 
-LONG, LONGER = 526, 1_030
-"""Longer than windows and masks that people write with fixed lengths; code that goes through all
-pairs of tokens, number by number, has the time for them.
-"""
+LONG, MIDDLE, SOME = 1_030, 521, range(0, 1_030, 147)
+"""Of so many tokens, the one in the middle, and those whose averages are compared."""
 
 
-def a_long_sentence(draw, length):
-    """Only a token in the middle has a 1 in feature 0, and the last one is zero."""
-    x = torch.stack((torch.zeros(length), draw.normal(length)), dim=1)[None]
-    x[0, length // 2 + 1, 0], x[0, -1, 1] = 1.0, 0.0
+def a_long_sentence(draw):
+    """Only the token in the middle has a 1 in feature 0, and the last one is zero."""
+    x = torch.stack((torch.zeros(LONG), draw.normal(LONG)), dim=1)[None]
+    x[0, MIDDLE, 0], x[0, -1, 1] = 1.0, 0.0
     return x
 
 
-def some(length):
-    """The eight tokens whose averages are compared, the first and the last among them."""
-    return range(0, length, (length - 1) // 7)
-
-
-def expect_averages_of_a_long_sentence(got, want, length):
+def expect_averages_of_a_long_sentence(got, want):
     """Compare what the last token gets of the one in the middle, then what some get of all."""
     __tracebackhide__ = True
-    got = expect.shape(got, 1, length, 2)
-    share = f"feature 0 of the last token, of {length}"
-    expect.close(got[0, -1, :1], torch.tensor([1 / length]), what=share)
-    expect.close(got[:, some(length)], want, what=f"every {some(length).step}th token")
+    got = expect.shape(got, 1, LONG, 2)
+    share = f"feature 0 of the last token, of {LONG}"
+    expect.close(got[0, -1, :1], torch.tensor([1 / LONG]), what=share)
+    expect.close(got[:, SOME], want, what="every 147th token")
 
 
 # Layers for the exercises that take one. Their source is sent to where the student's code runs.
@@ -137,13 +130,13 @@ class TestToyAttention:
         x = draw.normal(b, t, c)
         expect.close(lesson.toy_attention(x), averages(x))
 
-    @limit(60)
+    @limit(60)  # for code that goes through all pairs of tokens, number by number
     def test_last_token_of_many_averages_all(self, lesson, draw):
-        """The last of 526 tokens is zero, so all its scores are 0: it takes 1/526 of every
-        token, however far away. Only token 264 has a 1 in feature 0."""
-        x = a_long_sentence(draw, LONG)
-        want = averages(x, tokens=some(LONG))
-        expect_averages_of_a_long_sentence(lesson.toy_attention(x), want, LONG)
+        """The last of 1030 tokens is zero, so all its scores are 0: it takes 1/1030 of every
+        token, however far away. Only token 521 has a 1 in feature 0."""
+        x = a_long_sentence(draw)
+        want = averages(x, tokens=SOME)
+        expect_averages_of_a_long_sentence(lesson.toy_attention(x), want)
 
     @pytest.mark.parametrize("b, t, c", MANY)
     def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):
@@ -382,13 +375,13 @@ class TestProjectedAttention:
         want = averages(x, *weights)
         expect.close(lesson.projected_attention(x, *weights), want, tolerance=1e-5)
 
-    @limit(60)
+    @limit(60)  # for code that goes through all pairs of tokens, number by number
     def test_last_token_of_many_averages_all(self, lesson, draw):
-        """The last of 526 tokens is zero, so its query is, too: it takes 1/526 of every
-        value, however far away. Only token 264 has a 1 in feature 0."""
-        x, weights = a_long_sentence(draw, LONG), (*draw.normal(2, 2, 2), torch.eye(2))
-        want = averages(x, *weights, tokens=some(LONG))
-        expect_averages_of_a_long_sentence(lesson.projected_attention(x, *weights), want, LONG)
+        """The last of 1030 tokens is zero, so its query is, too: it takes 1/1030 of every
+        value, however far away. Only token 521 has a 1 in feature 0."""
+        x, weights = a_long_sentence(draw), (*draw.normal(2, 2, 2), torch.eye(2))
+        want = averages(x, *weights, tokens=SOME)
+        expect_averages_of_a_long_sentence(lesson.projected_attention(x, *weights), want)
 
     @pytest.mark.parametrize("b, t, c", [(9_001, 1, 2), (1, 2, 300)])
     def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):
@@ -452,13 +445,13 @@ class TestCausalToyAttention:
         x = draw.normal(b, t, c)
         expect.close(lesson.causal_toy_attention(x), averages(x, causal=True))
 
-    @limit(60)
+    @limit(60)  # for code that goes through all pairs of tokens, number by number
     def test_last_token_of_many_averages_all(self, lesson, draw):
         """The last of 1030 tokens is zero, so all its scores are 0: it takes 1/1030 of every
-        token, however long ago. Only token 516 has a 1 in feature 0."""
-        x = a_long_sentence(draw, LONGER)
-        want = averages(x, causal=True, tokens=some(LONGER))
-        expect_averages_of_a_long_sentence(lesson.causal_toy_attention(x), want, LONGER)
+        token, however long ago. Only token 521 has a 1 in feature 0."""
+        x = a_long_sentence(draw)
+        want = averages(x, causal=True, tokens=SOME)
+        expect_averages_of_a_long_sentence(lesson.causal_toy_attention(x), want)
 
     @pytest.mark.parametrize("b, t, c", MANY)
     def test_many_sentences_and_wide_tokens(self, lesson, draw, b, t, c):

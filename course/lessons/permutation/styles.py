@@ -29,24 +29,6 @@ def query_by_query(x):
     return torch.stack(rows, dim=1)
 
 
-def _pair_by_pair(queries, keys, values):
-    rows = []
-    for sentence, its_keys, its_values in zip(queries, keys, values, strict=True):
-        for query in sentence:
-            scores = [torch.dot(query, key) / len(query) ** 0.5 for key in its_keys]
-            shares = torch.stack(scores).softmax(dim=0)
-            rows.append(sum(share * value for share, value in zip(shares, its_values, strict=True)))
-    return torch.stack(rows).view(values.shape)
-
-
-def pair_by_pair(x):
-    return _pair_by_pair(x, x, x)
-
-
-def projected_pair_by_pair(x, w_q, w_k, w_v):
-    return _pair_by_pair(x @ w_q.T, x @ w_k.T, x @ w_v.T)
-
-
 def _written(inverse, perm, places):
     """Write some of the places into an inverse, one after the other."""
     for place in places:
