@@ -131,6 +131,12 @@ class TestNoiseDistribution:
         want = torch.tensor([weight / sum(weights) for weight in weights])
         expect.close(got, want, any_width=True)
 
+    def test_a_word_may_occur_millions_of_times(self, lesson):
+        """(2 ** 24) ** 0.75 = 2 ** 18 = 262 144 and (2 ** 16) ** 0.75 = 2 ** 12 = 4 096."""
+        got = lesson.noise_distribution(torch.tensor([16_777_216, 65_536]))
+        want = torch.tensor([262_144 / 266_240, 4_096 / 266_240])
+        expect.close(got, want, any_width=True)
+
     def test_a_word_that_never_occurs_is_never_drawn(self, lesson):
         """0 ** 0.75 = 0 exactly, not just a small number."""
         got = lesson.noise_distribution(torch.tensor([16.0, 0.0, 1.0]))
